@@ -50,10 +50,11 @@ docs: dev-environment ## rewrite the generated parts of docs/
 		$(PYTHON) $$script || exit 1; done
 	$(PYTHON) scripts/write_tool_reference.py
 
-pictures: page-for-tests ## retake the pictures of the page in docs/images
+pictures: page-for-tests ## retake the pictures of the page and of the terminal in docs/images
 	$(PYTHON) -m scripts.picture_page
+	$(PYTHON) -m scripts.picture_terminal
 
-bench: dev-environment ## measure search, index, sessions, edits, traces and the page, and write docs/benchmarks.md
+bench: dev-environment ## measure search, index, sessions, edits, traces, the page and the terminal, and write docs/benchmarks.md
 	$(PYTHON) -m bench.retrieval | $(PYTHON) -m bench.tables retrieval
 	$(PYTHON) -m bench.index | $(PYTHON) -m bench.tables index
 	$(PYTHON) -m bench.query | $(PYTHON) -m bench.tables query
@@ -64,6 +65,7 @@ bench: dev-environment ## measure search, index, sessions, edits, traces and the
 	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces
 	$(PYTHON) -m bench.analyst | $(PYTHON) -m bench.tables analyst
 	$(PYTHON) -m bench.page | $(PYTHON) -m bench.tables page
+	$(PYTHON) -m bench.terminal | $(PYTHON) -m bench.tables terminal
 
 lock: dev-environment ## rewrite requirements/*.txt from pyproject.toml
 	scripts/lock.sh

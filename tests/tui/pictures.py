@@ -59,8 +59,11 @@ class Picture:
     backgrounds: Sequence[Sequence[_Run]]
 
     @classmethod
-    def of(cls, app: App[Any]) -> "Picture":
-        """The present picture of an application. Times and ids are replaced, since they vary."""
+    def of(cls, app: App[Any], *, exact: bool = False) -> "Picture":
+        """The present picture of an application.
+
+        Times and ids are replaced, since they vary, unless the picture is to be `exact`.
+        """
         exported = app.export_screenshot(simplify=True)
         width, height = app.size
         styles = {name: _style(css) for name, css in _STYLE.findall(exported)}
@@ -75,7 +78,8 @@ class Picture:
             text = html.unescape(content).replace("\xa0", " ").rstrip("\n")
             if text:
                 row = round((float(y) - 20) / _RICH_LINE)
-                texts[row].append(_same(_Run(_cells(x), _cells(length), styles[name], text), width))
+                run = _Run(_cells(x), _cells(length), styles[name], text)
+                texts[row].append(run if exact else _same(run, width))
         return cls(width, texts, backgrounds)
 
     @property

@@ -135,10 +135,10 @@ async def test_rewind_plan(tmp_path: Path) -> None:
 
 
 async def test_search(tmp_path: Path) -> None:
-    async with running(tmp_path) as terminal:
+    async with running(tmp_path, size=(120, 40)) as terminal:
         await terminal.pilot.press("ctrl+f")
         await terminal.write("add")
-        await terminal.until(lambda: "calc.py" in terminal.text())
+        await terminal.until(lambda: "Sum of two numbers" in terminal.text())
         await check(terminal, "search")
 
 
