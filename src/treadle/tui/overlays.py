@@ -37,6 +37,10 @@ class OverlayActions(ExplorationActions):
     """The conversations of running turns that are not on the screen, by the ids of the turns."""
     _choices: Choices
 
+    def is_busy(self) -> bool:
+        """Whether a turn runs or starts."""
+        raise NotImplementedError
+
     async def opened(self) -> Workbench:
         """Wait until the repository is open."""
         return await asyncio.shield(self._workbench)  # a cancelled worker must not cancel it
@@ -49,7 +53,7 @@ class OverlayActions(ExplorationActions):
         screen = SessionsScreen(await self.opened(), self.state.conversation_id)
         if (session := await self.push_screen_wait(screen)) is None:
             return
-        if self.state.running:
+        if self.is_busy():
             self.notify(_RUNNING, markup=False)
         else:
             self.show_session(session)
@@ -141,7 +145,7 @@ class OverlayActions(ExplorationActions):
 
     def action_new(self) -> None:
         """Begin a conversation. The present one is saved."""
-        if self.state.running:
+        if self.is_busy():
             self.notify(_RUNNING, markup=False)
             return
         self.state.clear()

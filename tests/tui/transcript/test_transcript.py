@@ -218,3 +218,49 @@ async def test_a_long_message_is_folded_and_found(tmp_path: Path) -> None:
         item = transcript(terminal).selected_item
         assert isinstance(item, PromptItem)
         assert item.unfolded
+
+
+async def test_items_can_be_selected_right_after_the_conversation_changed(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        await terminal.pilot.press("ctrl+up")
+        await terminal.app.run_named("new")
+        transcript(terminal).select_next(1)  # the next refresh shows the new conversation
+        await terminal.pilot.resize_terminal(60, 20)
+        await terminal.until(lambda: "What does add do?" not in terminal.text())
+        transcript(terminal).select_next(-1)
+        assert transcript(terminal).selected_item is None
+
+
+async def test_another_conversation_of_the_same_length_replaces_each_line(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("Same."), Answer("Same.")]) as terminal:
+        sessions = []
+        for question in ("first question", "other question"):
+            await terminal.app.run_named("new")
+            await terminal.ask(question)
+            workbench = await terminal.app.opened()
+            sessions.append(await workbench.conversation(str(terminal.app.state.conversation_id)))
+        for session in sessions:
+            terminal.app.show_session(session)
+            await terminal.pilot.pause(0.2)
+        assert "other question" in terminal.text()
+        assert "first question" not in terminal.text()
+
+
+async def test_a_shell_command_may_end_after_the_conversation_changed(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        await terminal.enter("!until [ -e go ]; do sleep 0.05; done; echo ended")
+        await terminal.until(lambda: "◌ $" in terminal.text())
+        await terminal.app.run_named("new")
+        (tmp_path / "repo" / "go").touch()
+        await terminal.until(lambda: "ended" in terminal.app.area.prompt.draft.message)
+
+
+async def test_a_new_conversation_waits_for_the_message_that_is_sent(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("It adds.")]) as terminal:
+        await terminal.write("What does add do?")
+        terminal.app.area.prompt.action_send()
+        await terminal.until(terminal.app.is_busy)
+        await terminal.app.run_named("new")
+        await terminal.until(lambda: "It adds." in terminal.text())
+        assert "> What does add do?" in terminal.text()

@@ -251,7 +251,7 @@ class TranscriptState:
 
     def clear(self) -> None:
         """Remove all items. The next message begins a new conversation."""
-        self.items.clear()
+        self.items = []  # a view can still show the items that it has
         self._positions.clear()
         self._turns.clear()
         self._changed.clear()
@@ -409,7 +409,9 @@ class TranscriptState:
 
     def _touch(self, item: Item) -> None:
         item.touch()
-        self._changed.add(self._positions[id(item)])
+        position = self._positions.get(id(item))
+        if position is not None:  # another conversation may be shown since
+            self._changed.add(position)
 
 
 def _content(item: Item) -> str | None:

@@ -99,6 +99,7 @@ class TranscriptActions(Screen[None]):
 
     def _select_match(self, position: int | None) -> None:
         transcript = self.transcript
+        transcript.sync()
         if position is not None:
             item = transcript.state.items[position]
             if isinstance(item, FOLDABLE) and is_folded_match(item, self._found.text):

@@ -75,6 +75,8 @@ class Transcript(ScrollView, can_focus=True):
         """The line of the selected target within its item. None if the whole item is selected."""
         self.searched = ""
         """The text whose matches are marked."""
+        self._items = state.items
+        """The items that are shown. `sync` replaces them after another conversation is shown."""
         self._heights = Heights()
         self._renderer: Renderer | None = None
         self._cache: OrderedDict[int, tuple[int, Rendered]] = OrderedDict()
@@ -85,16 +87,15 @@ class Transcript(ScrollView, can_focus=True):
 
     def sync(self) -> None:
         """Show the changes of the state since the last call."""
-        changed = self.state.take_changes()
-        if len(self.state.items) < len(self._heights):
+        if self.state.items is not self._items:
             self._restart()
-        elif changed:
+        elif changed := self.state.take_changes():
             for position in changed:
                 if position < len(self._heights):
                     self._drop(position)
-                    self._heights[position] = self._estimate(self.state.items[position])
-            for position in range(len(self._heights), len(self.state.items)):
-                item = self.state.items[position]
+                    self._heights[position] = self._estimate(self._items[position])
+            for position in range(len(self._heights), len(self._items)):
+                item = self._items[position]
                 self._heights.append(self._estimate(item))
                 if isinstance(item, PromptItem) and not self.has_focus:
                     self.following = True  # the person sent a message
@@ -104,7 +105,7 @@ class Transcript(ScrollView, can_focus=True):
     @property
     def selected_item(self) -> Item | None:
         """The selected item."""
-        return None if self.selected is None else self.state.items[self.selected]
+        return None if self.selected is None else self._items[self.selected]
 
     @property
     def selected_target(self) -> Target | None:
@@ -130,7 +131,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def select_next(self, step: int, kind: type[Item] | None = None) -> None:
         """Select the next visible item in a direction, of a class or of any class."""
-        items = self.state.items
+        items = self._items
         position = self._from_window(step) if self.selected is None else self.selected
         position += step
         while 0 <= position < len(items):
@@ -230,7 +231,7 @@ class Transcript(ScrollView, can_focus=True):
         """Keep the first visible line when the width changes."""
         anchor = None if self.following or not len(self._heights) else self._anchor()
         self._restart()
-        if anchor is not None:
+        if anchor is not None and anchor < len(self._heights):
             self._scroll_to_line(self._heights.before(anchor))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -258,13 +259,12 @@ class Transcript(ScrollView, can_focus=True):
         """Render one line of the window."""
         line = self.scroll_offset.y + y
         width = self.size.width
-        replaced = len(self.state.items) < len(self._heights)  # `sync` follows soon
-        if line >= self._heights.total or replaced:
+        if line >= self._heights.total:
             return Strip.blank(width, self.rich_style)
         position, offset = self._heights.find(line)
         strips = self._rendered(position).strips
         is_plain = position != self.selected and not self.searched and self.text_selection is None
-        key = line, position, offset, self.state.items[position].revision
+        key = line, position, offset, self._items[position].revision
         if is_plain and (drawn := self._drawn.get(key)) is not None:
             return drawn
         text = strips[offset] if offset < len(strips) else Strip([])
@@ -342,10 +342,11 @@ class Transcript(ScrollView, can_focus=True):
         self._drawn.clear()
         self._cached_lines = 0
         self._heights.clear()
+        self._items = self.state.items
         self.state.take_changes()
-        for item in self.state.items:
+        for item in self._items:
             self._heights.append(self._estimate(item))
-        if self.selected is not None and self.selected >= len(self.state.items):
+        if self.selected is not None and self.selected >= len(self._items):
             self.selected = self.selected_line = None
         self._settle()
 
@@ -401,7 +402,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def _rendered(self, position: int) -> Rendered:
         """The lines of an item. Its height is exact afterwards."""
-        item = self.state.items[position]
+        item = self._items[position]
         cached = self._cache.get(position)
         if cached is not None and cached[0] == item.revision:
             self._cache.move_to_end(position)
@@ -424,7 +425,7 @@ class Transcript(ScrollView, can_focus=True):
         """The item above, without items that have no lines."""
         while position > 0:
             position -= 1
-            item = self.state.items[position]
+            item = self._items[position]
             if not isinstance(item, ProseItem) or item.text.strip():
                 return item
         return None
