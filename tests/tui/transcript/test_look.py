@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from textual.style import Style
 
 from treadle.events.types import CallKey
@@ -41,6 +42,23 @@ def test_long_words_and_tables_fit_the_width() -> None:
 
 def test_a_link_to_a_span_shows_its_id() -> None:
     assert markdown("[it](/traces/a%2Fb?span=0f1) fails") == ["it (span 0f1) fails"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"{'  ' * level}- level {level}" for level in range(100)),
+        "\n".join(f"{'   ' * level}1. level" for level in range(14)),
+        "\n".join(f"{'> ' * level}level {level}\n" for level in range(1, 90)),
+        f"| {' | '.join(['name'] * 40)} |\n|{'---|' * 40}\n| {' | '.join(['1'] * 40)} |\n",
+        f"| a | b |\n|---|---|\n| {'y' * 100} | {'9' * 100} |\n",
+    ],
+    ids=["list", "numbered list", "quote", "columns", "long cells"],
+)
+def test_markdown_that_does_not_fit_loses_no_text(text: str) -> None:
+    shown = "".join(markdown(text))
+    for character in set(filter(str.isalnum, text)):
+        assert shown.count(character) >= text.count(character) - text.count(f"{character}. ")
 
 
 def heights(*items: Item) -> list[int]:

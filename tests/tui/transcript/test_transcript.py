@@ -9,6 +9,8 @@ import pytest
 from tests.fakes.replies import Answer, Call
 from tests.tui.terminal import Terminal, running
 from treadle.tui.conversation.items import CallItem, OutcomeItem, PromptItem
+from treadle.tui.prompt.area import PromptArea
+from treadle.tui.prompt.draft import Draft
 from treadle.tui.transcript.transcript import Transcript
 
 READ = Answer("Let me look.", (Call("read_file", {"path": "calc.py"}),))
@@ -258,9 +260,8 @@ async def test_a_shell_command_may_end_after_the_conversation_changed(tmp_path: 
 
 async def test_a_new_conversation_waits_for_the_message_that_is_sent(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer("It adds.")]) as terminal:
-        await terminal.write("What does add do?")
-        terminal.app.area.prompt.action_send()
-        await terminal.until(terminal.app.is_busy)
+        draft = Draft(("What does add do?",))
+        terminal.app.on_prompt_area_send(PromptArea.Send(draft))
         await terminal.app.run_named("new")
         await terminal.until(lambda: "It adds." in terminal.text())
         assert "> What does add do?" in terminal.text()

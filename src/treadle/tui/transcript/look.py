@@ -8,9 +8,10 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import Heading, ListItem, Markdown, MarkdownElement
+from rich.markdown import Heading, ListItem, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.style import Style as RichStyle
+from rich.table import Table
 from rich.theme import Theme
 from textual.content import Content
 from textual.highlight import highlight
@@ -68,11 +69,23 @@ class _ListItem(ListItem):
                 yield part
 
 
+class _Table(TableElement):
+    """A cell breaks a long word, so that no part of it is hidden."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in super().__rich_console__(console, options):
+            if isinstance(part, Table):
+                for column in part.columns:
+                    column.overflow = "fold"
+            yield part
+
+
 class _Markdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
         "list_item_open": _ListItem,
+        "table_open": _Table,
     }
 
 
@@ -96,13 +109,23 @@ class Look:
         return content.render_strips(width or self.width, None, Style(), options)
 
     def markdown(self, text: str, *, width: int | None = None) -> list[Strip]:
-        """Render foreign Markdown. HTML in it is shown as text."""
+        """Render foreign Markdown. HTML in it is shown as text.
+
+        Markdown that does not fit, such as a table with too many columns, is shown as written.
+        """
+        width = width or self.width
         shown = _Markdown("", hyperlinks=False)
         shown.parsed = _PARSER.parse(foreign(text).plain)
+        if not _may_fit(shown.parsed, width):
+            return self.strips(foreign(text), width=width)
         _make_visible(shown.parsed)
-        options = self._console.options.update(width=width or self.width)
+        options = self._console.options.update(width=width)
         lines = self._console.render_lines(shown, options, pad=False)
-        return _without_double_blanks([Strip(line).simplify() for line in lines])
+        strips = [Strip(line).simplify() for line in lines]
+        drawn = "".join(strip.text for strip in strips)
+        if any(_count(kind, drawn) < _count_in(kind, shown.parsed) for kind in _VISIBLE):
+            return self.strips(foreign(text), width=width)
+        return _without_double_blanks(strips)
 
     def panel(
         self, code: Content | Sequence[Content], *, first_line: int | None = None
@@ -160,6 +183,24 @@ def _make_visible(tokens: Iterable[Token]) -> None:
         _make_visible(token.children or ())
 
 
+def _may_fit(tokens: Sequence[Token], width: int) -> bool:
+    """Whether the parser has read all levels, and the columns of a table may fit."""
+    columns = sum(token.type == "th_open" for token in tokens)
+    return 2 * columns <= width and all(token.level < _MAX_NESTING - 1 for token in tokens)
+
+
+def _count_in(kind: Callable[[str], bool], tokens: Iterable[Token]) -> int:
+    """The number of characters of a kind in the text of tokens, without the targets of links."""
+    return sum(
+        _count_in(kind, token.children) if token.children else _count(kind, token.content)
+        for token in tokens
+    )
+
+
+def _count(kind: Callable[[str], bool], text: str) -> int:
+    return sum(map(kind, text))
+
+
 def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:
     """Remove blank lines at the start, at the end, and after another blank line."""
     kept: list[Strip] = []
@@ -171,4 +212,14 @@ def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:
     return kept
 
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_VISIBLE = (str.isalpha, str.isdigit)
+"""Kinds of characters, to find out whether a part of a text is missing. Numbers of lists are added
+to the digits, but not to the letters.
+"""
+
+_MAX_NESTING = 60
+"""The parser ignores text in more levels than this. A list has two levels."""
+
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING}).enable(
+    ["strikethrough", "table"]
+)
