@@ -30,7 +30,7 @@ async def test_chips_and_completions(tmp_path: Path, size: tuple[int, int]) -> N
         terminal.app.area.prompt.load(Draft(("See ", paste, " ", code, " ", output, "\nand @a")))
         await terminal.pilot.press("d")
         await terminal.until(lambda: terminal.app.screen.query_one(CompletionList).is_open)
-        await terminal.app.workers.wait_for_complete()  # they read the status line
+        await terminal.until(lambda: "asks first" in terminal.text() or size[0] < 80)
         check_picture(terminal.app, name("prompt-completions", size))
 
 
@@ -39,7 +39,7 @@ async def test_commands(tmp_path: Path, size: tuple[int, int]) -> None:
     async with running(tmp_path, size=size) as terminal:
         await terminal.pilot.press("slash", *"sear")
         await terminal.until(lambda: terminal.app.screen.query_one(CompletionList).is_open)
-        await terminal.app.workers.wait_for_complete()  # they read the status line
+        await terminal.until(lambda: "asks first" in terminal.text() or size[0] < 80)
         check_picture(terminal.app, name("prompt-commands", size))
 
 
@@ -52,7 +52,7 @@ async def test_selected_message_of_the_queue(tmp_path: Path, size: tuple[int, in
         area.sync()
         await terminal.pilot.press("up")
         await terminal.pilot.pause(0.1)
-        await terminal.app.workers.wait_for_complete()  # they read the status line
+        await terminal.until(lambda: "asks first" in terminal.text() or size[0] < 80)
         check_picture(terminal.app, name("prompt-queue", size))
         area.queue.take()
         area.queue.take()
