@@ -39,7 +39,7 @@ IDLE_SECONDS = 10
 ALPHABET = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿĀāĂăĄąĆćĈĉĊċČčĎďĐđĒēĔĕĖė"
 """Characters that no answer contains, so that each key is recognised in the output."""
 NUMBER = re.compile(rb"(?:Line |row_)(\d{6})")
-PATIENCE = 120
+PATIENCE = 60
 """Seconds after which an answer is given up."""
 READY = "\x1b[?1004h"
 PARTS = ("start", "keys", "stream", "idle")
@@ -179,25 +179,24 @@ def echoes(shown: Screen) -> Sequence[float]:
 
 
 def stream(place: Place, sizes: Sequence[int]) -> Sequence[str]:
-    """The time of the first and the last 500 lines of long answers."""
+    """The time of the first and the last tenth of long answers."""
     lines = [
-        "| an answer streams | lines | first 500 (s) | last 500 (s) | all (s) | memory (MB) |",
+        "| an answer streams | lines | first tenth (s) | last tenth (s) | all (s) | memory (MB) |",
         "|---|---|---|---|---|---|",
     ]
     for size in sizes:
         with place.terminal() as (shown, _):
             shown.wait_for(READY)
             time.sleep(3)
-            shown.type(f"lines {size}\r")
-            lines.append(row("Treadle", shown, size))
+            began = shown.type(f"lines {size}\r")
+            lines.append(row("Treadle", shown, size, began))
         command = [sys.executable, "-m", "bench.terminal.printer", str(size)]
-        if size <= 5_000:
-            with screen(command, ROOT, place.environment) as (shown, _):
-                lines.append(row("`rich.live` with Markdown", shown, size))
+        with screen(command, ROOT, place.environment) as (shown, began):
+            lines.append(row("`rich.live` with Markdown", shown, size, began))
     return lines
 
 
-def row(name: str, shown: Screen, size: int) -> str:
+def row(name: str, shown: Screen, size: int, began: float) -> str:
     """Follow the numbers of the lines in the output until the last one is shown."""
     seen: list[tuple[float, int]] = []
     position = 0
@@ -209,15 +208,15 @@ def row(name: str, shown: Screen, size: int) -> str:
         if numbers:
             seen.append((time.perf_counter(), max(map(int, numbers))))
             position += max(0, len(output) - 20)
-    began, (ended, reached) = seen[0][0], seen[-1]
-    first = next((at - began for at, number in seen if number >= 500), None)
+    ended, reached = seen[-1]
+    first = next((at - seen[0][0] for at, number in seen if number >= size // 10), None)
     memory = resident(shown.process.pid)
     if reached < size - 1 or first is None:
         early = "" if first is None else f"{first:.2f}"
         return (
             f"| {name} | {size:,} | {early} | | {reached:,} lines in {PATIENCE} s | {memory:.0f} |"
         )
-    last = ended - next(at for at, number in seen if number >= size - 500)
+    last = ended - next(at for at, number in seen if number >= size - size // 10)
     return f"| {name} | {size:,} | {first:.2f} | {last:.2f} | {ended - began:.1f} | {memory:.0f} |"
 
 
