@@ -257,3 +257,9 @@ def test_differences_produce_the_new_lines(old: list[bytes], new: list[bytes]) -
         applied += old[position:first] + new[begin:end]
         position = last
     assert applied + old[position:] == new
+
+
+def test_many_changes_between_repeated_lines_stay_separate() -> None:
+    old = [line for number in range(1_000) for line in (b"%d" % number, b"", b"")]
+    new = [b"x" + line if line else line for line in old]
+    assert len(differences(old, new)) == 1_000

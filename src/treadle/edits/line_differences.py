@@ -1,7 +1,7 @@
 """Finds the lines in which two texts differ. Lines that occur once in both texts are matched first.
 
 Between these lines, the shortest sequence of deletions and insertions is searched. The search is
-limited.
+limited. Beyond the limit, parts of equal length are compared line by line.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ Difference = tuple[int, int, int, int]
 _VISITS = 1_500_000
 """The approximate number of line visits after which the search stops. They take about a second.
 
-Each part that was not searched then counts as one difference.
+Each part of unequal length that was not searched then counts as one difference.
 """
 
 _MAX_DEPTH = 300
@@ -32,7 +32,7 @@ def differences(old: Sequence[bytes], new: Sequence[bytes]) -> list[Difference]:
             continue
         visits -= b - a + d - c
         if a == b or c == d or visits < 0:
-            found.append((a, b, c, d))
+            found += _line_by_line(old, new, (a, b, c, d))
             continue
         anchors = _anchors(old[a:b], new[c:d])
         if anchors:
@@ -91,7 +91,7 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]
 
 
 def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> list[Difference]:
-    """The fewest deletions and insertions (Myers 1986), or one difference if there are too many."""
+    """The fewest deletions and insertions (Myers 1986). The search ends if there are too many."""
     a, b, c, d = part
     if set(old[a:b]).isdisjoint(new[c:d]):
         return [part]
@@ -109,7 +109,24 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> l
             reached[diagonal] = x
             if x >= b - a and x - diagonal >= d - c:
                 return _walked_back(trace, part)
-    return [part]
+    return _line_by_line(old, new, part)
+
+
+def _line_by_line(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> list[Difference]:
+    """The lines that differ at the same position of a part. One difference for unequal lengths."""
+    a, b, c, d = part
+    if b - a != d - c:
+        return [part]
+    found: list[Difference] = []
+    for at, in_new in zip(range(a, b), range(c, d), strict=True):
+        if old[at] == new[in_new]:
+            continue
+        if found and found[-1][1] == at:
+            start, _, start_new, _ = found.pop()
+        else:
+            start, start_new = at, in_new
+        found.append((start, at + 1, start_new, in_new + 1))
+    return found
 
 
 def _walked_back(trace: list[dict[int, int]], part: Difference) -> list[Difference]:
