@@ -27,12 +27,16 @@ def repo(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def chat(
-    repo: Path, *arguments: str, replies: tuple[Reply, ...] = ()
+    repo: Path, *arguments: str, replies: tuple[Reply, ...] = (), encoding: str = "utf-8"
 ) -> AsyncIterator[RealTerminal]:
     async with (
         FakeProvider(replies) as provider,
         terminal(
-            *arguments, home=repo.parent / "home", cwd=repo, TREADLE_BASE_URL=provider.base_url
+            *arguments,
+            home=repo.parent / "home",
+            cwd=repo,
+            TREADLE_BASE_URL=provider.base_url,
+            PYTHONIOENCODING=encoding,
         ) as screen,
     ):
         yield screen
@@ -116,3 +120,12 @@ def test_first_screen_loads_no_module_of_the_assistant() -> None:
     code = "import sys, treadle.tui.process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not _HEAVY & set(done.stdout.split())
+
+
+async def test_frame_is_aligned_without_utf8(repo: Path) -> None:
+    async with chat(repo, "chat", encoding="ascii") as screen:
+        await screen.shows("Ask about")
+        line = next(row for row in screen.text.splitlines() if "Ask about" in row)
+        assert line.rstrip().endswith("?")
+        assert len(line.rstrip()) == 80
+        await quit_terminal(screen)

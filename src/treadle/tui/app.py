@@ -221,6 +221,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             if self.state.conversation_id is not None:
                 self.state.load(await workbench.conversation(str(self.state.conversation_id)))
                 self.read_records()
+                self.area.sync()  # a turn may have ended
             self.plan_sync()
             return
         if isinstance(event, ConnectionChanged):

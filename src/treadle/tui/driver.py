@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable
-from typing import IO, Any
+from typing import Any, TextIO
 
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -51,16 +51,18 @@ class _Output:
     """A file whose writes never fail. It calls `lost` once at the first failure.
 
     A failure would end Textual's writing thread. The event loop would then wait for it forever.
+    A character that the encoding lacks becomes a question mark, which keeps the columns.
     """
 
-    def __init__(self, file: IO[str], lost: Callable[[], None]) -> None:
+    def __init__(self, file: TextIO, lost: Callable[[], None]) -> None:
         self._file = file
         self._lost = lost
         self._open = True
 
     def write(self, text: str) -> None:
         """Write `text`, unless the terminal is closed."""
-        self._run(self._file.write, text)
+        encoding = self._file.encoding
+        self._run(self._file.write, text.encode(encoding, "replace").decode(encoding))
 
     def flush(self) -> None:
         """Flush the file, unless the terminal is closed."""

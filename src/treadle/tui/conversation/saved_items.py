@@ -25,10 +25,12 @@ from treadle.tui.conversation.items import (
     PromptItem,
 )
 
-_INTERRUPTED = "This turn was interrupted: its process ended before the answer was complete."
+_NO_END = (
+    "No end of this turn is saved. It still runs in another process, or its process ended early."
+)
 _CUT = {
     MessageState.PENDING: "No reply arrived.",
-    MessageState.GENERATING: "The reply is cut here: the process ended.",
+    MessageState.GENERATING: "No end of this reply is saved.",
     MessageState.FAILED: "The reply is cut here: the provider failed.",
     MessageState.CANCELLED: "The reply is cut here: the turn was cancelled.",
 }
@@ -85,6 +87,6 @@ def _end(prompt: SavedUserMessage | None) -> Iterator[Item]:
         return
     reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id
     if reason is None:
-        yield NoticeItem(request_id=request_id, text=_INTERRUPTED, level="warning")
+        yield NoticeItem(request_id=request_id, text=_NO_END, level="warning")
     else:
         yield OutcomeItem(request_id=request_id, stop_reason=reason)
