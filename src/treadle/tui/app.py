@@ -144,8 +144,8 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         for warning in workbench.warnings:
             self.state.add_notice(warning, level="warning")
         if self._session is not None:
-            self.state.load(await workbench.conversation(self._session))
-            self.read_records()
+            session = await workbench.conversation(self._session)
+            self.show_session(session, await workbench.running_turns())
         self.status.folder = workbench.root.rpartition("/")[2] or workbench.root
         self.status.address = workbench.address
         self.plan_sync()
@@ -219,8 +219,8 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         if isinstance(event, Missed):
             await self.read_questions(workbench)
             if self.state.conversation_id is not None:
-                self.state.load(await workbench.conversation(str(self.state.conversation_id)))
-                self.read_records()
+                session = await workbench.conversation(str(self.state.conversation_id))
+                self.show_session(session, await workbench.running_turns())
                 self.area.sync()  # a turn may have ended
             self.plan_sync()
             return
@@ -252,6 +252,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             )
         if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
             self.read_status()
+            self.follow_joined_turn(event)
             self.area.turn_ended(
                 normally=isinstance(event, SessionFinished)
                 and event.stop_reason is StopReason.COMPLETED

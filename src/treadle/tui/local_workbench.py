@@ -122,6 +122,10 @@ class LocalWorkbench(Workbench):
         """See `Workbench.cancel`."""
         return self._turns.cancel(request_id)
 
+    async def running_turns(self) -> Collection[UUID]:
+        """See `Workbench.running_turns`."""
+        return [turn.request_id for turn in self._turns.running()]
+
     async def pending_approvals(self) -> Sequence[ApprovalRequested]:
         """See `Workbench.pending_approvals`."""
         return self._app.approvals.pending()

@@ -1,6 +1,7 @@
 """The actions of the application that open overlays about conversations."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -50,13 +51,14 @@ class OverlayActions(ExplorationActions):
         """Let the person choose a conversation, and show it."""
         from treadle.tui.screens.sessions import SessionsScreen
 
-        screen = SessionsScreen(await self.opened(), self.state.conversation_id)
+        workbench = await self.opened()
+        screen = SessionsScreen(workbench, self.state.conversation_id)
         if (session := await self.push_screen_wait(screen)) is None:
             return
         if self.is_busy():
             self.notify(_RUNNING, markup=False)
         else:
-            self.show_session(session)
+            self.show_session(session, await workbench.running_turns())
 
     @work
     async def action_rewind(self) -> None:
@@ -151,9 +153,9 @@ class OverlayActions(ExplorationActions):
         self.state.clear()
         self.plan_sync()
 
-    def show_session(self, session: "Session") -> None:
-        """Show a conversation in place of the present one."""
-        self.state.load(session)
+    def show_session(self, session: "Session", running: Collection[UUID] = ()) -> None:
+        """Show a conversation in place of the present one. `running` has the turns that run."""
+        self.state.load(session, running)
         self.read_records()
         self.plan_sync()
 
@@ -178,6 +180,12 @@ class OverlayActions(ExplorationActions):
                 conversation_id = self._other_turns.pop(event.request_id, None)
                 if conversation_id is not None and conversation_id == self.state.conversation_id:
                     self._show_other_answer()
+
+    def follow_joined_turn(self, event: Event) -> None:
+        """Show the saved form of a turn that ran when its conversation was loaded."""
+        if event.request_id in self.state.joined:
+            self.state.joined.discard(event.request_id)
+            self._show_other_answer()
 
     @work(exclusive=True, group="conversation")
     async def _show_other_answer(self) -> None:

@@ -236,6 +236,11 @@ class RemoteWorkbench(Workbench):
         answer = await self._server.post(f"/turns/{request_id}/cancel")
         return bool(answer["cancelled"])
 
+    async def running_turns(self) -> Collection[UUID]:
+        """See `Workbench.running_turns`."""
+        answer = await self._server.get("/turns")
+        return [UUID(turn["request_id"]) for turn in answer["data"]]
+
     async def pending_approvals(self) -> Sequence[ApprovalRequested]:
         """See `Workbench.pending_approvals`."""
         return await self._list("/approvals", ApprovalRequested)

@@ -109,6 +109,10 @@ class Workbench(ABC):
         """End a turn. Returns False if it has already ended."""
 
     @abstractmethod
+    async def running_turns(self) -> Collection[UUID]:
+        """The turns of the repository that are served or wait."""
+
+    @abstractmethod
     async def pending_approvals(self) -> Sequence[ApprovalRequested]:
         """The questions that wait for an answer, oldest first."""
 

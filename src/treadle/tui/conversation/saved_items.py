@@ -3,7 +3,8 @@
 The module is loaded when a conversation is resumed, because it needs the assistant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from uuid import UUID
 
 from treadle.app.conversation_answers import (
     SavedNote,
@@ -36,8 +37,11 @@ _CUT = {
 }
 
 
-def saved_items(session: Session) -> Iterator[Item]:
-    """The items of the current branch of a conversation, oldest first."""
+def saved_items(session: Session, running: Collection[UUID] = ()) -> Iterator[Item]:
+    """The items of the current branch of a conversation, oldest first.
+
+    `running` are the turns that are not over. Their last reply and their calls may be incomplete.
+    """
     branch = set(session.branch)
     prompt: SavedUserMessage | None = None
     calls: dict[CallKey, CallItem] = {}
@@ -46,22 +50,24 @@ def saved_items(session: Session) -> Iterator[Item]:
             continue
         match message:
             case SavedUserMessage(steers=False):
-                yield from _end(prompt)
+                yield from _end(prompt, running)
                 prompt = message
                 yield _prompt(message)
             case SavedUserMessage():
                 yield _prompt(message)
             case SavedReply(text=text):
                 request_id = None if prompt is None else prompt.entry.request_id
+                runs = request_id in running
                 parts = AnswerParts(request_id)
                 yield from [*parts.feed(text or ""), *parts.finish()]
                 for call in message.calls:
                     calls[call.key] = item = CallItem(
                         request_id=request_id, key=call.key, name=call.name,
-                        arguments=call.arguments, state=CallState.CANCELLED,
+                        arguments=call.arguments,
+                        state=CallState.RUNNING if runs else CallState.CANCELLED,
                     )  # fmt: skip
                     yield item
-                if message.entry.state is not MessageState.COMPLETED:
+                if message.entry.state is not MessageState.COMPLETED and not runs:
                     yield NoticeItem(
                         request_id=request_id, text=_CUT[message.entry.state], level="warning"
                     )
@@ -71,7 +77,7 @@ def saved_items(session: Session) -> Iterator[Item]:
                 calls[key].sources = tuple(lines_read(content))
             case SavedNote(text=text):
                 yield NoticeItem(text=text)
-    yield from _end(prompt)
+    yield from _end(prompt, running)
 
 
 def _prompt(message: SavedUserMessage) -> PromptItem:
@@ -81,9 +87,9 @@ def _prompt(message: SavedUserMessage) -> PromptItem:
     )
 
 
-def _end(prompt: SavedUserMessage | None) -> Iterator[Item]:
+def _end(prompt: SavedUserMessage | None, running: Collection[UUID]) -> Iterator[Item]:
     """The outcome of a saved turn. A turn without a stop reason was killed or still runs."""
-    if prompt is None:
+    if prompt is None or prompt.entry.request_id in running:
         return
     reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id
     if reason is None:

@@ -1,6 +1,6 @@
 """The transcript of one conversation: applies events and saved messages to items."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -70,6 +70,7 @@ class TranscriptState:
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
         self._pending: list[PromptItem] = []
+        self.joined: set[UUID] = set()
 
     def take_changes(self) -> list[int]:
         """The positions of the items that changed since the last call, in order."""
@@ -205,16 +206,31 @@ class TranscriptState:
                     self._notice(turn, event)
         return True
 
-    def load(self, session: "Session") -> None:
-        """Show the current branch of a saved conversation in place of the present items."""
+    def load(self, session: "Session", running: Collection[UUID] = ()) -> None:
+        """Show the current branch of a saved conversation in place of the present items.
+
+        Further events of the `running` turns change their items. `joined` has these turns: their
+        saved form has to be read at their end, because earlier events are missing.
+        """
         from treadle.tui.conversation.saved_items import saved_items
 
         self.clear()
         self.branch = tuple(session.branch)
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
-        for item in saved_items(session):
+        for item in saved_items(session, running):
             self._append(item)
+            self._join(item, running)
+
+    def _join(self, item: Item, running: Collection[UUID]) -> None:
+        request_id = item.request_id
+        if request_id is None or request_id not in running:
+            return
+        if isinstance(item, PromptItem) and not item.steers:
+            self._turns[request_id] = _Turn(item)
+            self.joined.add(request_id)
+        elif isinstance(item, CallItem) and request_id in self._turns:
+            self._turns[request_id].calls[item.key] = item
 
     def add_records(self, records: "Mapping[UUID, TurnRecord]") -> None:
         """Add the recorded usage, cost, calls and sources to the turns of a loaded conversation."""
@@ -256,6 +272,7 @@ class TranscriptState:
         self._turns.clear()
         self._changed.clear()
         self._pending.clear()
+        self.joined.clear()
         self.activity.clear()
         self.conversation_id, self.title, self.branch = None, "", ()
 
