@@ -33,7 +33,7 @@ def texts(app: DiffApp) -> list[str]:
     rows = []
     for position, entry in enumerate(layout.entries):
         height = layout._first[position + 1] - layout._first[position]
-        text = "".join(next(drawn)[before:].rstrip() for _ in range(height))
+        text = "".join(next(drawn)[before:].rstrip(" ") for _ in range(height))
         rows += [] if entry.part in {Part.FILE, Part.HUNK} else [text]
     return rows
 
