@@ -43,9 +43,9 @@ class SystemClock:
 async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clock) -> T:
     """Await `awaitable` for at most `seconds` on `clock`. None means no limit.
 
-    On time-out the function raises `TimeoutError`. It cancels a coroutine, but not a future or task
-    of the caller. The function does the same when the caller is cancelled. If the result is
-    available when the time is up, it is returned.
+    On time-out the function raises `TimeoutError`. If `awaitable` is a coroutine, the function then
+    cancels it. A future or task belongs to the caller and keeps running. The same applies when the
+    caller is cancelled. A result that is available when the time is up is returned.
     """
     ours = asyncio.iscoroutine(awaitable)
     work = asyncio.ensure_future(awaitable)
@@ -69,7 +69,7 @@ async def _end(tasks: list[asyncio.Future[Any]]) -> None:
         await asyncio.wait(running)
     for task in running:
         if not task.cancelled():
-            task.exception()  # asyncio reports an exception that nobody retrieves
+            task.exception()  # retrieved, since asyncio would log it otherwise
 
 
 def when(microseconds: int) -> str:

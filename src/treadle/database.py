@@ -25,7 +25,7 @@ _PAUSE_SECONDS = 0.01
 _EXAMINE_SECONDS = 5.0
 _MAX_NAMED_TABLES = 3
 _FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
-"""Errors of a file or of its data.
+"""Exceptions that mean that the file or its data cannot be used.
 
 UnicodeError occurs for lone surrogates, which SQLite cannot store.
 """
@@ -34,9 +34,9 @@ Migration = str | Callable[[sqlite3.Connection], None]
 """A migration: SQL statements, or a function that changes the tables."""
 
 DURABLE = ("synchronous = FULL", "foreign_keys = ON")
-"""Settings with which a commit survives a loss of power."""
+"""SQLite settings (pragmas) with which a commit survives a loss of power."""
 FAST = ("synchronous = NORMAL", "foreign_keys = ON")
-"""Settings with which a commit survives a crash of the process.
+"""SQLite settings (pragmas) with which a commit survives a crash of the process.
 
 A loss of power may undo the last commits.
 """
@@ -46,14 +46,14 @@ class Schema(NamedTuple):
     """The tables of one kind of file, and the settings of its connections."""
 
     records: str
-    """The name of the file's content in messages."""
+    """The name of the file's content in messages, such as "conversations"."""
     version: int
     """The `user_version` of a file that is up to date."""
     upgrade: Callable[[sqlite3.Connection, int], None]
     """Upgrades the tables from an older version in a transaction. Version 0 is an empty file."""
     pragmas: tuple[str, ...] = DURABLE
     file_pragmas: tuple[str, ...] = ()
-    """Settings that only an empty file accepts."""
+    """SQLite settings (pragmas) that take effect only before the first table is created."""
     busy_seconds: float = 10.0
     """The seconds that a statement waits for the lock of another process."""
     upgrade_seconds: float = 10.0
@@ -118,7 +118,7 @@ class Database:
             return self
 
     def close(self) -> None:
-        """Close the file. May be called twice."""
+        """Close the file. A second call has no effect."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -148,9 +148,9 @@ class Database:
             yield connection
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in the thread of this file, after all earlier work, and return its result.
+        """Run `work` in the thread of this file, and return its result.
 
-        The work is completed even if the caller is cancelled.
+        Calls run one after another. The work is completed even if the caller is cancelled.
         """
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
@@ -194,7 +194,10 @@ class Database:
             return self._prepared()
 
     def connect(self, *, read_only: bool = False) -> sqlite3.Connection:
-        """Open another connection to a file that is up to date. Raises sqlite3.Error."""
+        """Open another connection to the file, whose tables must be up to date.
+
+        Raises sqlite3.Error.
+        """
         schema = self._schema
         connection = sqlite3.connect(
             f"{self.path.resolve().as_uri()}?mode=ro" if read_only else self.path,
@@ -218,9 +221,9 @@ class Database:
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
 
     def examine(self) -> str | None:
-        """Read the whole file, and return why it cannot be used.
+        """Read the whole file, and return the reason why it cannot be used.
 
-        Returns None if the file is sound or does not exist.
+        Returns None if the file can be used or does not exist.
         """
         if not self.path.exists():
             return "it is a broken link" if self.path.is_symlink() else None
@@ -241,7 +244,7 @@ class Database:
         return reason
 
     def error(self, reason: object) -> StoreError:
-        """Return a StoreError with the reason why the file cannot be used."""
+        """Return a StoreError for the file. `reason` is the reason why the file cannot be used."""
         return StoreError(
             f"The {self._schema.records} in {self.path} cannot be read or written: {reason}.",
             hint="Check the file, its permissions and the free space. If you move the file away, "
@@ -311,10 +314,10 @@ class Database:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch a file to WAL. Raises sqlite3.OperationalError when it is busy for ten seconds.
+    """Switch a file to WAL. Raises sqlite3.OperationalError if it stays locked for ten seconds.
 
-    SQLite ignores the busy time-out for this statement. Without retries, two processes that create
-    one file would fail with "database is locked".
+    SQLite ignores the busy time-out for this statement, so this function retries it. Without
+    retries, one of two processes that create the same file would fail with "database is locked".
     """
     deadline = time.monotonic() + _SWITCH_SECONDS
     while True:
@@ -330,9 +333,10 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commit all statements or none.
+    """Run the block in a transaction: all its statements are committed, or none.
 
-    SQLite takes the write lock at the beginning, so that waiting for it can time out.
+    The transaction takes the write lock at its beginning. SQLite waits there for another process
+    until the busy time-out. A lock that is taken later can fail without a wait.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -358,7 +362,10 @@ def ids_with_prefix(
     where: str = "1",
     values: Sequence[object] = (),
 ) -> list[str]:
-    """Return the first ids of a table that begin with a prefix. `where` is another condition."""
+    """Return at most `limit` ids of a table that begin with `prefix`, in order.
+
+    `where` is a further SQL condition on the rows.
+    """
     rows = connection.execute(
         f"SELECT id FROM {table} WHERE id >= ? AND id < ? || char(0x10FFFF) AND {where}"  # noqa: S608  (constants)
         " ORDER BY id LIMIT ?",

@@ -21,7 +21,7 @@ class TreadleError(Exception):
     """The base class of all errors that users see.
 
     `message` is a sentence that states what failed, with the value. `hint` is a sentence that
-    states what to do next. The hint may be missing. Neither text ever contains an API key.
+    states what to do next. The hint may be None. Neither text ever contains an API key.
     """
 
     exit_status = ExitStatus.FAILED
@@ -42,7 +42,7 @@ class UsageError(TreadleError):
 
 
 class OutputExistsError(UsageError):
-    """The output file exists, and the command does not overwrite files."""
+    """The output file already exists. The command refuses to overwrite it."""
 
     def __init__(self, path: object) -> None:
         super().__init__(

@@ -6,9 +6,10 @@ r"""Fences that mark foreign text in prompts.
     …text of files, tools or other programs, byte for byte…
     </recorded-5f0c9a1e62d4>
 
-The name of a fence is a digest of the text with a key that only this process knows. The author of
-the text cannot guess the name or insert it later, since a changed text has another name. The same
-text keeps its name while the process runs, so a provider's cache of earlier messages stays valid.
+The name of a fence is a keyed digest of the text. Only this process knows the key. The author of
+the text cannot guess the name, so the text cannot contain the end of its own fence. An author who
+sees the name cannot use it later either, since a changed text has another name. The same text keeps
+its name while the process runs, so a provider's cache of earlier messages stays valid.
 """
 
 import json
@@ -41,9 +42,9 @@ def fence_name(text: str) -> str:
 
 
 def verbatim(text: str, source: str) -> str:
-    """Return `text` in a fence, otherwise unchanged, for code whose exact bytes matter.
+    """Return `text` in a fence, with every character of `text` unchanged.
 
-    `source` states the origin of the text in Treadle's words.
+    `source` states the origin of the text. It is written by Treadle, not by the text's author.
     """
     head = json.dumps(source[:_SOURCE_CHARACTERS])
     name = fence_name(f"{head}\n{text}")
@@ -53,8 +54,9 @@ def verbatim(text: str, source: str) -> str:
 def fenced_parts(text: str) -> Iterator[tuple[str | None, str]]:
     """The parts of a text that `verbatim` fenced, and the texts between them, in order.
 
-    A part comes with its source and contains its fence. The source of other text is None. The
-    function cannot verify a fence of another process, so use it only to show a recorded text.
+    Each result is a source and a part. A fenced part includes its fence. The source of unfenced
+    text is None. The function cannot verify that a fence is genuine if another process wrote it.
+    Therefore use the function only to show recorded text.
     """
     position = 0
     for found in _FENCED.finditer(text):

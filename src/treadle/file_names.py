@@ -1,4 +1,4 @@
-"""Normalizes file names: all spellings that name the same file become the same text."""
+"""Normalizes file names: spellings that a file system may treat as the same name become equal."""
 
 import re
 

@@ -15,13 +15,13 @@ IdSource = Callable[[], UUID]
 """A function that returns a new id at each call. Tests and replays pass their own functions."""
 
 NO_REQUEST = UUID(int=0)
-"""The request id of events outside of requests.
+"""The request id of events that belong to no request.
 
-The store, the page and the gateway publish such events.
+Examples are events about changes of the store, the page and the gateway.
 """
 
 LAST = "last"
-"""The reference to the newest record. Its case does not matter."""
+"""The reference to the newest record. Upper and lower case do not matter."""
 
 _MAX_CANDIDATES = 5
 _MAX_SHOWN = 100
@@ -34,8 +34,8 @@ _last = 0
 def new_id() -> UUID:
     """Return a new UUIDv7. It is greater than all earlier ids of this process.
 
-    The first 48 bits are Unix milliseconds. The next 12 free bits are the fraction of the
-    millisecond (RFC 9562, section 6.2, method 3). The other 62 free bits are random.
+    The first 48 bits are Unix milliseconds. Of the bits that the format leaves free, the next 12
+    are the fraction of the millisecond (RFC 9562, section 6.2, method 3). The last 62 are random.
     """
     global _last
     nanoseconds = time.time_ns()
@@ -66,8 +66,8 @@ def resolve_prefix(
 
     `find(prefix, limit)` returns the first `limit` ids that begin with a prefix, in order. A UUID
     may be written with or without dashes. `listing` is the command or the path that lists the ids.
-    `scope` states where the ids were searched. Raises NotFoundError if no id matches, and
-    UsageError if several ids match.
+    `scope` is a phrase for messages that states where the ids were searched. Raises NotFoundError
+    if no id matches, and UsageError if several ids match.
     """
     text = reference.strip()
     for spelling in _spellings(text):

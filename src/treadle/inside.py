@@ -1,8 +1,9 @@
 """Opens files below a root, one folder after the other, without following links.
 
-After a path was checked, it can lead elsewhere if a link replaces one of its folders. This module
-opens each folder relative to its parent, so the opened file is always below the root. On a system
-that cannot do this, it opens the whole path at once.
+A checked path can still lead elsewhere: a program may replace one of its folders by a link between
+the check and the opening. This module opens each folder relative to its parent, so the opened file
+is always below the root. On a system that cannot open files relative to a folder, it opens the
+whole path at once.
 """
 
 import errno
@@ -26,7 +27,10 @@ MAX_DEPTH = 200
 The time for opening a path is proportional to its depth.
 """
 _MAX_OPEN = 32
-"""The most folders of a path that stay open. A path may have thousands of folders."""
+"""The most folders of a path that are open at the same time.
+
+A path may have thousands of folders, and a process may have only a limited number of open files.
+"""
 
 
 def open_root(root: str) -> int:
@@ -40,7 +44,7 @@ def open_folder(folder: int, name: str) -> int:
 
 
 def open_file(folder: int, name: str) -> int:
-    """Open the file `name` in an open folder for reading, without waiting for a pipe."""
+    """Open the file `name` in an open folder for reading. A pipe does not block the call."""
     return os.open(name, _FILE, dir_fd=folder)
 
 
@@ -74,7 +78,10 @@ class Folders:
         self._keep(0)
 
     def read(self, path: str) -> BinaryIO:
-        """Open the regular file at `path` for reading, without waiting for a pipe."""
+        """Open the regular file at `path` for reading.
+
+        A pipe is refused and does not block the call.
+        """
         folder, _, name = path.rpartition("/")
         opened = open_file(self.at(folder), name) if BY_FOLDER else os.open(self._full(path), _FILE)
         try:
@@ -143,14 +150,15 @@ def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
 
     Raises OSError on failure, and if the file is not regular.
 
-    The call never waits for a pipe or a device. If `follow` is false, a link is refused.
+    A pipe or a device is refused and does not block the call. If `follow` is false, a link is
+    refused too.
     """
-    if "\0" in path:  # `os.open` would raise ValueError, and git may store such a name
+    if "\0" in path:  # `os.open` would raise ValueError, not OSError
         raise OSError(errno.EINVAL, "Not a path", path)
     opened = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE)
     with os.fdopen(opened, "rb") as file:
         _refuse_others(opened, path)
-        return file.read(limit) or b""  # None if a file of /proc has no data
+        return file.read(limit) or b""  # `read` may return None for a file of /proc
 
 
 def read_inside(root: Path | str, path: str) -> BinaryIO:

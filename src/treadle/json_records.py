@@ -1,8 +1,8 @@
 """Reads records from JSON: the inverse of `json_values.to_json`.
 
-`from_json` uses the annotations by which `to_json` writes a class. A value that the JSON omits gets
-its default, or an empty value of its type. Unknown keys are ignored, so that a client can read the
-answers of a newer server.
+`from_json` reads a class by the same annotations by which `to_json` writes it. A value that the
+JSON omits gets its default, or an empty value of its type. Unknown keys are ignored, so that a
+client can read the answers of a newer server.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,7 +75,7 @@ def _class_reader(kind: type) -> Read:
     if kind in _UNCHANGED:
         return lambda data: _checked(data, kind)
     validate = getattr(kind, "model_validate", None)
-    return validate or _as_is  # a model of pydantic, object
+    return validate or _as_is  # a pydantic model, or `_as_is` for `object`
 
 
 def _number(data: Any) -> float:
@@ -100,7 +100,10 @@ def _literal_reader(values: tuple[Any, ...]) -> Read:
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> Read:
-    """Try the types in order. None is read by NoneType only."""
+    """Return a function that tries the types in order.
+
+    Only the type None accepts the value None.
+    """
     readers = [_reader(kind) for kind in kinds if kind is not NoneType]
     takes_none = NoneType in kinds
 
@@ -144,7 +147,11 @@ def _listed(data: Any) -> list[Any]:
 
 
 def _record_reader(kind: type) -> Read:
-    """Read an object. The reader of a field is built at the first object, for recursive classes."""
+    """Return a function that reads an object.
+
+    It builds the readers of the fields at its first call, because a recursive class needs its own
+    reader.
+    """
     members: dict[str, _Member] = {}
     marks: dict[str, tuple[Any, ...]] = {}
 
@@ -168,7 +175,7 @@ def _record_reader(kind: type) -> Read:
 
 
 class _Member:
-    """A field of a record, and its form in the JSON."""
+    """A field of a dataclass or named tuple, and its form in the JSON."""
 
     def __init__(self, name: str, hint: Any, *, has_default: bool) -> None:
         metadata = getattr(hint, "__metadata__", ())

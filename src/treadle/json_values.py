@@ -11,7 +11,7 @@ from its fields:
         def link(self) -> str: ...
 
 `treadle.server.openapi` documents the same classes in the OpenAPI document. This module imports
-neither `dataclasses` nor `uuid`, because `treadle search --json` starts without them.
+neither `dataclasses` nor `uuid`, so that `treadle search --json` starts fast.
 """
 
 import os
@@ -44,23 +44,34 @@ class JsonField(NamedTuple):
     name: str | None = None
     """The key in the JSON object. By default it is the name of the field."""
     write: Callable[[Any], Any] | None = None
-    """A function that converts the value first. Its return annotation is the documented type."""
+    """A function that converts the value before it is written.
+
+    Its return annotation is the type in the OpenAPI document.
+    """
     read: Callable[[Any], Any] | None = None
-    """Converts the JSON back, for `json_records.from_json`. Without it, the type of the field does.
+    """A function that `json_records.from_json` uses to convert the JSON back to the value.
+
+    If it is None, the type of the field decides the conversion.
     """
     omit: bool = False
     """Whether the JSON omits the field."""
     optional: bool = False
-    """Whether the JSON omits the key if the value is None before `write` converts it."""
+    """Whether the JSON omits the key if the value is None.
+
+    This is tested before `write` is called.
+    """
     inline: bool = False
-    """Whether the JSON contains the fields of the value instead of the value."""
+    """Whether the fields of the value become members of the surrounding JSON object."""
     as_is: bool = False
     """Whether the value already consists of JSON types.
 
     Such a value is passed on without a copy.
     """
     documented_as: Any = None
-    """The documented type, or a function that returns it. By default it is the annotated type."""
+    """The type in the OpenAPI document, or a function that returns it.
+
+    By default it is the annotated type.
+    """
 
 
 class json_property(Generic[T]):  # noqa: N801  (a decorator, as `property` is)
@@ -172,7 +183,7 @@ def _unchanged(value: Any) -> Any:
 
 
 _WRITERS: Mapping[Any, Callable[[Any], Any]] = {
-    Enum: attrgetter("_value_"),  # a plain attribute, unlike `value`
+    Enum: attrgetter("_value_"),  # faster than the property `value`
     str: _unchanged,
     int: _unchanged,
     float: _unchanged,
@@ -185,7 +196,10 @@ _WRITERS: Mapping[Any, Callable[[Any], Any]] = {
 
 
 def _record_writer(kind: type) -> Callable[[Any], dict[str, Any]]:
-    """Compile a function that converts a record. A loop over 25 fields takes twice as long."""
+    """Compile a function that converts a record.
+
+    It takes half the time of a loop over the fields (measured with 25 fields).
+    """
     found = json_members(kind)
     optional = [each for each in found if each.form.optional]
     conversions = {each.attribute: _conversion(each) for each in found}
@@ -223,7 +237,7 @@ def _conversion(member: JsonMember) -> Callable[[Any], Any] | None:
 
 
 def _is_plain(hint: Any) -> bool:
-    """Whether values of a type are JSON values. String enums are strings."""
+    """Whether values of a type need no conversion. An enum whose values are strings needs none."""
     arguments = get_args(hint)
     if get_origin(hint) is Annotated:
         return _is_plain(arguments[0])

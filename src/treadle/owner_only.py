@@ -1,8 +1,8 @@
 """Creates folders and files that only their owner may read, for all data of Treadle.
 
-The functions set modes explicitly, whatever the umask. They remove the rights of others from
-existing files. They refuse a folder or file that belongs to another user, since that user could
-read it, replace it or control its content.
+The functions set file modes explicitly, so the umask does not matter. They remove the rights of
+others from existing files. They refuse a folder or file that belongs to another user. That user
+could read it, replace it or choose its content.
 """
 
 import os
@@ -23,7 +23,7 @@ SIDECARS = ("-wal", "-shm", "-journal")
 
 
 def private_folder(path: Path) -> Path:
-    """Create the folder and missing parents for their owner alone. Returns `path`.
+    """Create a folder and its missing parents. Only their owner may use them. Returns `path`.
 
     Rights of others on an existing folder are removed. Raises PathRefusedError if the folder
     belongs to another user, and OSError if it cannot be created.
@@ -44,10 +44,10 @@ def private_file(path: Path) -> Path:
 
     Returns `path`. A missing file is created empty.
 
-    The rights of others are also removed from the files that SQLite creates next to it. An existing
-    file is not opened, because closing it would drop the locks that SQLite holds on it in this
-    process. Raises PathRefusedError if the file or its folder belongs to another user, and OSError
-    if the file cannot be created.
+    If the file is a SQLite database, the rights of others are also removed from the files that
+    SQLite creates next to it. An existing file is not opened, because closing it would release the
+    locks that SQLite holds on the file in this process. Raises PathRefusedError if the file or its
+    folder belongs to another user, and OSError if the file cannot be created.
     """
     private_folder(path.parent)
     try:
@@ -81,10 +81,11 @@ def close_to_others(path: Path) -> None:
 
 
 def open_output(path: Path) -> BinaryIO:
-    """Create or empty the output file that a user named, for its owner alone.
+    """Open and empty the output file that a user named, so that only its owner may use it.
 
-    A device or a pipe stays as it is. Raises PathRefusedError if the file belongs to another user,
-    who could read the output. Raises OSError if the file cannot be opened.
+    Creates a missing file. The mode of a device or a pipe does not change. Raises PathRefusedError
+    if the file belongs to another user, who could read the output. Raises OSError if the file
+    cannot be opened.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -102,7 +103,7 @@ def open_output(path: Path) -> BinaryIO:
 def is_foreign(status: os.stat_result) -> bool:
     """Whether the file belongs to another user.
 
-    A file of root does not count, since root can read any file.
+    A file of the user root does not count as foreign, since root can read any file anyway.
     """
     return hasattr(os, "geteuid") and status.st_uid not in {os.geteuid(), _ROOT}
 

@@ -30,13 +30,13 @@ def find_root(start: Path) -> Path:
 def resolve_inside(root: Path, name: str) -> Path:
     """Resolve `name`, which is absolute or relative to `root`. The path need not exist.
 
-    Every link is followed, including links in `root` itself. Raises PathRefusedError when the
-    result is outside of the resolved root, or when `name` is not a valid path.
+    Every link in the path is followed, including links in `root` itself. Raises PathRefusedError
+    when the result is outside of the resolved root, or when `name` is not a valid path.
     """
     real_root = os.path.realpath(root)
     try:
         real = os.path.realpath(os.path.join(real_root, name))  # noqa: PTH118 (Path drops "a/..")
-    except ValueError as error:  # a NUL, or text that no file system can store
+    except ValueError as error:  # the path has a NUL, or characters that no file system can store
         raise PathRefusedError(
             f"{name!r} is not a valid path: {error}.", hint="Give a path relative to the root."
         ) from error
@@ -52,12 +52,12 @@ def resolve_inside(root: Path, name: str) -> Path:
 def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
     """Resolve a path as `resolve_inside` does, and refuse files that tools must not read.
 
-    The function examines the given name, the path that its links lead to, and the beginning of the
+    The function examines the given name, the path after following links, and the first bytes of the
     file. Resolved paths in `consented` may be read under any name.
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
-    from treadle.private_files import why_private  # the import compiles patterns
+    from treadle.private_files import why_private  # imported late: it compiles patterns
 
     is_folder = is_directory(path)
     spellings = (inside, PurePath(name).name)
@@ -72,12 +72,15 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
 
 
 def is_directory(path: Path) -> bool:
-    """Whether `path` is a folder. `Path.is_dir` would raise if the name is too long."""
+    """Whether `path` is a folder.
+
+    Unlike `Path.is_dir`, this raises no error if the name is too long.
+    """
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def why_private_file(path: Path) -> str | None:
-    """Return why the content of the file forbids tools to read it, or None if they may."""
+    """Return why tools must not read a file with such content, or None if they may."""
     from treadle.private_files import HEAD_BYTES, why_private_content
 
     try:
@@ -85,7 +88,7 @@ def why_private_file(path: Path) -> str | None:
             return None
         with path.open("rb") as file:
             return why_private_content(file.read(HEAD_BYTES))
-    except OSError:  # the file is missing, or its reader reports the reason
+    except OSError:  # the file is missing, or a later read fails with the reason
         return None
 
 

@@ -28,9 +28,9 @@ SECRET_TAILS = frozenset({
     "huggingface/token", ".streamlit/secrets.toml", ".mc/config.json", ".openstack/clouds.yaml",
     ".vscode/sftp.json", ".circleci/cli.yml", ".ngrok2/ngrok.yml", ".pulumi/credentials.json",
 })  # fmt: skip
-"""The last two parts of private paths, in lower case.
+"""Endings of private paths, in lower case.
 
-Such a path leads to a file, or to a folder whose whole content is private.
+Each has two parts. The path is a private file, or a folder whose whole content is private.
 """
 
 SECRET_NAMES = frozenset({
@@ -74,7 +74,7 @@ HARMLESS_ENDINGS = (
     ".example", ".sample", ".template", ".dist", ".tmpl", ".tpl", ".defaults", ".j2", ".pub",
     "-example", "-sample", "-template", "_example", "_sample", "_template", ".md",
 )  # fmt: skip
-"""Endings of names of example files."""
+"""Endings of names that mean that a file contains no real secret, such as example files."""
 
 _HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
 """Matches `example`, `sample` and `template` anywhere in a name, as in `example.env`."""
@@ -92,16 +92,23 @@ PROGRAM_ENDINGS = (
     ".mm", ".ml", ".sol",
     ".proto", ".graphql", ".gql",
 )  # fmt: skip
-"""Endings of names of source code. Shell scripts are left out, since many of them only set keys."""
+"""Endings of names of source code files.
+
+Shell scripts are not in the list, since many of them exist only to set environment variables with
+keys.
+"""
 
 _ABOUT_KEYS = (*PROGRAM_ENDINGS, ".html")
-"""Endings of names of files about a kind of key, such as `id_rsa_test.go`."""
+"""Endings of names of files that are about keys but contain none, such as `id_rsa_test.go`."""
 
 _COPY = re.compile(
     r"(?:~|#|\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|disabled|off|prev|\d{1,8})"
     r"|[._-](?:bak|backup|old|copy)|\s?\(\d+\))$"
 )
-"""Endings of names of copies, which have the content of the original."""
+"""Matches the endings of names of copies.
+
+The name without the ending is the original's name, and a copy of a private file is private too.
+"""
 
 _PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 _PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
@@ -109,7 +116,7 @@ _PRIVATE_BELOW = "only source code is read in a folder that is called {}, as key
 _PRIVATE_CONTENT = "it holds {}"
 
 _KEY_WORDS = (b"PRIVATE KEY", b"PuTTY-User-Key-File", b"AGE-SECRET-KEY", b"secret key")
-"""Each match of `_KEY_BLOCK` contains one of these texts."""
+"""Texts of which each match of `_KEY_BLOCK` contains at least one."""
 
 _KEY_BLOCK = (
     rb"(?m)-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
@@ -155,18 +162,19 @@ _CONTENTS = (
     )),
     (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
-"""Kinds of private content: a word, a description, and patterns that all match.
+"""Kinds of private content: a word, a description, and patterns.
 
-The words are tested first, because few files have any of them. A file takes 39 us instead of 127 us
-(the first 8,000 bytes of 682 source files, on a busy machine).
+A file is of the kind if all its patterns match. The word is searched before the patterns, because
+few files contain it. The test of a file takes 39 µs instead of 127 µs (the first 8,000 bytes of 682
+source files, on a busy machine).
 """
 
 
 class _Rule(NamedTuple):
     """The reasons why tools must not read files in a folder.
 
-    `nothing` applies to all files, and `only_programs` to all files except source code. None means
-    that there is no such reason.
+    If `nothing` is set, tools may read no file in the folder. If `only_programs` is set, they may
+    read only source code. None means that there is no such reason.
     """
 
     nothing: str | None = None
@@ -178,9 +186,9 @@ def why_private(relative: str, *, is_folder: bool = False) -> str | None:
 
     `relative` is a POSIX path relative to the root.
 
-    The function examines names alone and ignores their case. Some private names are ordinary words
-    that packages have too. Therefore source code below `credentials/` may be read, but no other
-    file there.
+    The function examines only the names of the file and its folders. Upper and lower case do not
+    matter. Some private names, such as `credentials`, are also common names of packages. Therefore
+    source code below `credentials/` may be read, but no other file there.
     """
     folder, _, name = comparable(relative).rpartition("/")
     return _rule_of(folder).nothing or why_private_entry(folder, name, is_folder=is_folder)
@@ -217,8 +225,8 @@ def _rule_of(folder: str) -> _Rule:
 def _rule_below(above: str, name: str) -> _Rule:
     """Return the rule of the folder `name` in a folder named `above`.
 
-    Programs keep settings and keys in folders whose names begin with a dot. In such a private
-    folder even source code is forbidden.
+    A private folder whose name begins with a dot contains settings and keys of programs. Therefore
+    tools must not read even source code in it.
     """
     reason = _why_private_in(above, name)
     if reason and (name.startswith(".") or _is_secret_tail(above, name)):
@@ -259,7 +267,8 @@ def _is_secret(name: str) -> bool:
 def why_private_content(head: bytes) -> str | None:
     """Return why tools must not read a file that begins with `head`, or None if they may.
 
-    The function recognizes files that are keys or credentials, not code that mentions a key.
+    The function recognizes files that consist of keys or credentials. It ignores code that mentions
+    a key.
     """
     head = head[:HEAD_BYTES]
     if any(word in head for word in _KEY_WORDS):

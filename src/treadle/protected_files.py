@@ -16,13 +16,13 @@ PROTECTED_FOLDERS = frozenset({
     ".roo", ".kiro", ".amazonq", ".junie", ".opencode", ".clinerules", ".aider", ".vim", ".nvim",
     ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
 })  # fmt: skip
-"""Folders whose files are all protected, in lower case.
+"""Names of folders whose files are all protected, in lower case.
 
-They contain settings of programs that run commands.
+Programs run commands or code from the files in these folders.
 """
 
 PROTECTED_NAMES = frozenset({
-    # ignore rules and the behaviour of a repository
+    # ignore rules and git's settings of a repository
     ".gitignore", ".ignore", ".treadleignore", ".gitattributes", ".gitmodules", ".gitconfig",
     ".dockerignore", ".npmignore", ".editorconfig", ".mailmap",
     # continuous integration and hooks
@@ -33,7 +33,7 @@ PROTECTED_NAMES = frozenset({
     "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
     ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml",
     ".overcommit.yml", ".huskyrc", "codeowners", "renovate.json", ".renovaterc",
-    # builds, tests and starts, which name commands
+    # files of builds, tests and environments that name commands
     "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile",
     "package.json", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "noxfile.py",
     "conftest.py",
@@ -62,7 +62,8 @@ PROTECTED_NAMES = frozenset({
     "package-lock.json", "npm-shrinkwrap.json", "bun.lockb", "pnpm-lock.yaml", "go.sum",
     "gemfile.lock", "composer.lock",
     "flake.nix", "shell.nix", "default.nix", ".envrc", ".mise.toml", "mise.toml", ".tool-versions",
-    # settings of package managers, linters and editors that load code or change addresses
+    # settings of package managers, linters and editors. They may load code, or change the addresses
+    # from which packages are downloaded.
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpmfile.js", ".pypirc", "pip.conf",
     ".bashrc", ".profile", ".zshrc", ".vimrc", ".exrc", ".nvimrc", ".lvimrc", ".dir-locals.el",
     ".gdbinit", ".lldbinit", ".pdbrc", ".pylintrc", ".mcp.json", "mcp.json", "agents.md",

@@ -1,4 +1,4 @@
-"""Identifies the repository at a path, so that consent is not valid for another repository.
+"""Identifies the repository at a path, so that consent for it does not apply to another.
 
 The identity of a git repository is a random id in its git folder. Clones do not have this id. The
 identity of any other folder is its device and inode. Consent also depends on the folder's creation
@@ -21,9 +21,9 @@ _MOST = 4_096
 _WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _AT_FDCWD, _STATX_BTIME, _STATX_BYTES = -100, 0x800, 256
 _BIRTH = struct.Struct("=I76xqI")
-"""The fields of struct statx that are read.
+"""The layout of the system's struct statx, with only the fields that are read.
 
-They are the mask, and the seconds and nanoseconds of the creation time.
+These are the mask of valid fields, and the seconds and nanoseconds of the creation time.
 """
 
 
@@ -56,8 +56,9 @@ def identity(root: Path, *, create: bool = False) -> str | None:
 def consent_identity(root: Path, *, create: bool = False) -> str | None:
     """Return the identity to which consent is bound.
 
-    A file `.git` may name a git folder anywhere, so that folder must name `root` as well. If the
-    system does not report creation times, the device and inode alone identify a folder.
+    A file `.git` may name the git folder of any repository. Therefore that git folder must also
+    name `root` as its work tree. If the system does not report creation times, the device and inode
+    alone identify a folder.
     """
     found = _folder_id(root) if _borrows(root) else identity(root, create=create)
     if found is None or not found.startswith("folder:"):
@@ -80,10 +81,10 @@ def _borrows(root: Path) -> bool:
     if named is None or not named.startswith("gitdir:"):
         return False
     folder = root / named.removeprefix("gitdir:").strip()
-    back = _text(folder / "gitdir")  # the link back from a work tree's folder
+    back = _text(folder / "gitdir")  # the path of the file `.git` to which this git folder belongs
     if back is not None:
         return not is_same(folder / back, root / ".git")
-    tree = _WORK_TREE.search(_text(folder / "config") or "")  # a submodule has its link here
+    tree = _WORK_TREE.search(_text(folder / "config") or "")  # a submodule names its work tree here
     return tree is None or not is_same(folder / tree[1], root)
 
 
@@ -104,7 +105,7 @@ def _birth_ns(path: Path) -> int | None:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """Return the git folder that all work trees of the repository share, or None without git."""
+    """Return the git folder that all work trees of the repository share, or None if it has none."""
     git = root / ".git"
     try:
         mode = git.lstat().st_mode
@@ -129,7 +130,7 @@ def _text(path: Path) -> str | None:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags)
-    except (OSError, ValueError):  # a path in a file contains a NUL
+    except (OSError, ValueError):  # ValueError: the path contains a NUL
         return None
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -1,7 +1,7 @@
 """Parses untrusted TOML. Names with hundreds of parts are refused before parsing.
 
-For each part of a dotted name, the parser of the standard library stores all parts before it. A
-name of 80 kB takes gigabytes.
+The parser of the standard library needs memory that grows with the square of the number of parts,
+since it stores all earlier parts again for each part. A name of 80 kB takes gigabytes.
 """
 
 import re
@@ -16,7 +16,10 @@ _LONG_NAME = re.compile(
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse a document. Raises `tomllib.TOMLDecodeError`, or `RecursionError` for deep values."""
+    """Parse a document.
+
+    Raises `tomllib.TOMLDecodeError`, or `RecursionError` for deeply nested values.
+    """
     if (found := _LONG_NAME.search(text)) is not None:
         line = text.count("\n", 0, found.start()) + 1
         raise tomllib.TOMLDecodeError(

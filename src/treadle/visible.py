@@ -1,6 +1,6 @@
 """Shows foreign text so that nothing in it is hidden or changes the text around it.
 
-This module decides which characters are hidden, for every output. The page has the same list in
+Every output uses this module to decide which characters are hidden. The page has the same list in
 `web/src/text/visible.ts`. A test compares both lists.
 """
 
@@ -14,15 +14,18 @@ _UNSEEN = (
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Ranges of hidden characters, which Unicode lets programs ignore when they show text.
+"""Ranges of characters that programs usually show as nothing, so they can carry hidden text.
 
-They are spaces without width, marks of direction, fillers, tags and variations that can carry
-hidden text. Separators of lines and halves of surrogate pairs are included. The joiners of letters
-and emoji, and the two variations of emoji, are not included.
+They are spaces without width, marks of the writing direction, fillers, tags and variation
+selectors. Line separators and halves of surrogate pairs are included. The joiners of letters and
+emoji, and the two variation selectors of emoji, are not included.
 """
 
 _JOINERS = "\u200c\u200d"
-"""Joiners, which shape some scripts and emoji. Functions for exact text escape them too."""
+"""Joiners, which change the shape of some scripts and emoji.
+
+Only `with_control_pictures` and `in_braces` replace them.
+"""
 
 _HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
 _HIDDEN_IN_LINE = re.compile(f"[{_CONTROLS}\t\n{_UNSEEN}]")

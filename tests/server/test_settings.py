@@ -57,7 +57,7 @@ async def test_every_setting_has_a_description_and_a_source(repo: Path) -> None:
         "default": 30.0,
         "origin": {"layer": "repository file", "source": str(own), "line": 2},
         "type": "number above 0",
-        "description": "Timeout of a call in seconds, unless its tool sets another.",
+        "description": "Timeout of a tool call in seconds, unless the tool sets its own timeout.",
         "needs_consent": False,
         "file": str(own),
         "variable": "TREADLE_TOOLS__TIMEOUT",

@@ -1,1 +1,1 @@
-"""Defines agents and runs them. An agent is a prompt for a model, with its own tools and limits."""
+"""Defines agents and runs them. An agent is a system prompt for a model, with tools and limits."""

@@ -14,14 +14,14 @@ from treadle.tools.contract import Arguments, Result, Tool, ToolClass, ToolConte
 from treadle.traces.fencing import inline
 
 MAX_CALLS = 6
-"""The maximum number of calls of agents in one session."""
+"""The maximum number of calls that one session makes to agents."""
 GRACE_SECONDS = 15.0
-"""The seconds by which the time limit of a call exceeds the time limit of the called agent.
+"""The time limit of a call is this many seconds longer than the time limit of the called agent.
 
-The agent can then report its own time-out.
+Therefore the agent can report its own time-out before the call ends.
 """
 REPORTED_LINES = 3
-"""The maximum number of wrong lines of an answer that an error of `final` quotes."""
+"""The maximum number of wrong lines that an error of the tool `final` quotes from an answer."""
 
 
 class CallArguments(Arguments):
@@ -42,7 +42,7 @@ class CallResult(Result):
 
 
 class AgentCalls:
-    """The calls of agents in one session, and the last answer of each agent."""
+    """The calls that one session makes to agents, and the last answer of each called agent."""
 
     def __init__(self) -> None:
         self._tasks: set[tuple[str, str]] = set()
@@ -55,7 +55,8 @@ class AgentCalls:
     def count(self, name: str, task: str) -> None:
         """Count a call of the agent `name`.
 
-        Raises ToolError for a repeated task, and for too many calls.
+        Raises ToolError if the agent already had the same task, or if the session has made
+        `MAX_CALLS` calls.
         """
         key = (name, " ".join(task.split()).lower())
         if key in self._tasks:
@@ -150,7 +151,7 @@ class FinalResult(Result):
 
 
 class Final(Tool[FinalArguments, FinalResult]):
-    """Ends the session of an agent."""
+    """The tool with which an agent gives its answer and ends its session."""
 
     name = FINAL
     description = (
@@ -163,9 +164,10 @@ class Final(Tool[FinalArguments, FinalResult]):
     def __init__(self, calls: AgentCalls, source: SpanSource | None = None) -> None:
         """Create the tool. `calls` has the answers of other agents, which `pass_on` can forward.
 
-        The tool compares an answer with the spans of `source`. It refuses the first answer that has
-        a wrong quote or link. From a later answer, it removes the lines with wrong quotes or links.
-        If `source` is None, the tool compares nothing.
+        The tool compares an answer with the spans of `source`. If quotes or links in it are wrong,
+        the tool refuses the answer once, so that the model can correct it. From a later answer, the
+        tool removes the lines with wrong quotes or links. If `source` is None, the tool compares
+        nothing.
         """
         self._calls = calls
         self._source = source
@@ -193,9 +195,10 @@ class Final(Tool[FinalArguments, FinalResult]):
         return FinalResult(answer=await self._verified(arguments.answer, context))
 
     async def _verified(self, answer: str, context: ToolContext) -> str:
-        """Return the answer without the lines whose quote or link is not in the recorded spans.
+        """Return the answer without the lines that the recorded spans do not confirm.
 
-        Raises ToolError for the first answer with such lines.
+        These are lines with a wrong quote or link. Raises ToolError for the first answer with such
+        lines.
         """
         source = self._source
         if source is None:

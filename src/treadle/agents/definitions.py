@@ -1,7 +1,7 @@
-"""Reads the definitions of agents, which are Markdown files with TOML front matter and a prompt.
+"""Reads the definitions of agents.
 
-Treadle reads its own package first, then the configuration folder of the user, then a trusted
-repository.
+A definition is a Markdown file with TOML front matter and a prompt. The files are in Treadle's
+package, in the configuration folder of the user, and in trusted repositories.
 """
 
 import re
@@ -28,9 +28,9 @@ from treadle.inside import read_regular
 from treadle.paths import user_config_dir
 
 EVERY_TOOL = "*"
-"""The value in `external_tools` that means all tools of front ends."""
+"""The value in `external_tools` that stands for all external tools."""
 FINAL = "final"
-"""The tool that ends the session of an agent with its answer."""
+"""The name of the tool with which an agent gives its answer and ends its session."""
 CALL = "call_"
 """The prefix in the name of a tool that calls an agent.
 
@@ -70,7 +70,7 @@ def _check_tool_names(names: tuple[str, ...]) -> tuple[str, ...]:
 class AgentLimits(BaseModel):
     """The limits of an agent's session.
 
-    If the settings have a lower limit, the lower limit applies.
+    If the settings have a lower limit for sessions, that limit applies.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -109,7 +109,7 @@ class Header(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as its file defines it. `source` is the path of the file."""
+    """An agent as a file defines it. `source` is the path of that file."""
 
     header: Header
     prompt: str
@@ -157,10 +157,14 @@ def _split(text: str, source: str) -> tuple[str, str]:
 
 
 class Agents(Mapping[str, Agent]):
-    """Agents by name. No agent calls itself, directly or through other agents."""
+    """Maps names to agents. No agent can call itself, directly or through other agents."""
 
     def __init__(self, agents: Mapping[str, Agent]) -> None:
-        """Raises ConfigError for a call of an unknown agent, and for a cycle of calls."""
+        """Create the mapping.
+
+        Raises ConfigError if an agent may call an unknown agent, or may call itself through other
+        agents.
+        """
         self._agents = dict(agents)
         for agent in self._agents.values():
             if (problem := problem_of(agent, self._agents)) is not None:
@@ -182,7 +186,7 @@ def problem_of(
     """Find the first agent that cannot run, among `agent` and the agents that it calls.
 
     Returns that agent and the reason, or None if all of them can run. `path` has the names of the
-    agents through which `agent` is called.
+    agents that lead to `agent`: each of them may call the next one.
     """
     if agent.name in path:
         circle = " → ".join((*path[path.index(agent.name) :], agent.name))
@@ -212,11 +216,11 @@ class FoundAgents:
 def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
     """Find the agents for the repository at `root`.
 
-    If several definitions have the same name, the definition in the repository applies. Otherwise
-    the definition of the user replaces the definition in Treadle's package. Definitions in the
-    repository come with a clone, so they are read only if `trusted` is true. An invalid definition
-    is ignored. An agent that calls an unknown agent, or calls itself through other agents, is also
-    ignored. If the package has an agent of that name, the agent of the package then applies.
+    If definitions in several places have the same name, the one in the repository has precedence,
+    then the one of the user, then the one in Treadle's package. A definition in a repository may
+    come from a stranger, so it is read only if `trusted` is true. An invalid definition is ignored.
+    The same applies to an agent that may call an unknown agent, or itself through other agents. If
+    the package has an agent with the same name as such an agent, the package's agent is used.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     warnings: list[str] = []
@@ -234,9 +238,10 @@ def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
 
 
 def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
-    """The agents that can run.
+    """Return the agents that can run.
 
-    If an agent cannot run, the package's agent of the same name replaces it.
+    An agent that cannot run is replaced by the agent with the same name in the package, or left out
+    if there is none.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     while problems := list(filter(None, (problem_of(each, agents) for each in agents.values()))):

@@ -1,4 +1,4 @@
-"""The state of the screen on which a person asks a question. Agents receive the state as data."""
+"""The page that a person sees when asking a question. Agents receive its state as data."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 MAX_SEARCHED = 1_000
-"""The maximum number of runs, or of threads, that are searched for an abbreviated id.
+"""The maximum number of runs that are searched for an id that begins with a given text.
 
-The search begins with the newest.
+The same limit applies to threads. The newest runs and threads are searched.
 """
 
 
 class PageContext(BaseModel):
-    """The open page and the ids that it shows, or the ids in the options of the command line.
+    """The open page and the ids of what it shows.
 
-    An id may be any text.
+    On the command line, the ids come from options. An id may be any text.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,8 +47,8 @@ class PageContext(BaseModel):
     def scope(self) -> Query:
         """The query for the spans that the page shows.
 
-        It selects by one field, the first of these that has a value: trace, run, thread, span,
-        labels.
+        It has one condition, on the first of these fields that has a value: trace, run, thread,
+        span, labels.
         """
         for field, value in (
             (SpanField.TRACE, self.trace_id),
@@ -83,7 +83,7 @@ class PageContext(BaseModel):
 
 
 def resolve_ids(store: "SqliteTraceStore", page: PageContext) -> PageContext:
-    """Return `page` with whole ids in place of id prefixes and "last".
+    """Return `page` after replacing each prefix of an id, and each "last", by the whole id.
 
     Raises NotFoundError for an id that is not recorded, and UsageError for an ambiguous prefix.
     """

@@ -40,13 +40,13 @@ COMMON_INSTRUCTIONS = (
 _PATIENCE = RepetitionLimits(hint_at=2, stop_at=3)
 """The limits of repeated calls in the session of an agent. They are lower than the defaults.
 
-Records do not change while an agent reads them, so a repeated call returns nothing new.
+Recorded spans do not change while an agent reads them, so a repeated call returns nothing new.
 """
 
 Connect = Callable[[str | None], Awaitable[ChatModel]]
-"""Returns the model with the given name, or the default model for None.
+"""A function that returns the model with the given name, or the default model for None.
 
-The caller must not close the model.
+Its caller must not close the model.
 """
 
 
@@ -55,7 +55,7 @@ class AgentResources:
     """The services and settings that agents use.
 
     `external` returns the external tools that front ends currently offer. `source` has the recorded
-    spans that answers are compared with.
+    spans with which quotes and links in answers are compared.
     """
 
     executor: ToolExecutor
@@ -74,7 +74,7 @@ class AgentResources:
 class AgentRunner:
     """Runs agents.
 
-    The spans of an agent have a label that excludes them from analyses by agents.
+    The spans of agents have a label, so that agents that analyse spans can leave them out.
     """
 
     def __init__(self, agents: Agents, resources: AgentResources) -> None:
@@ -101,9 +101,9 @@ class AgentRunner:
     ) -> SessionOutcome:
         """Run the agent `name` on `question`, and return the outcome of its session.
 
-        The usage and the cost in the outcome include the agents that it called. The answer is added
-        to `conversation`, and to `store` if `store` is not None. Raises NotFoundError for an
-        unknown agent, ConfigError for an unknown tool in its definition, and the errors of a
+        The usage and the cost in the outcome include those of the agents that it called. The answer
+        is added to `conversation`, and to `store` if `store` is not None. Raises NotFoundError for
+        an unknown agent, ConfigError for an unknown tool in its definition, and the errors of a
         request session.
         """
         question_run = _QuestionRun(self, self._resources, page, request_id)
@@ -207,7 +207,7 @@ class _QuestionRun:
     async def _verified(self, outcome: SessionOutcome) -> SessionOutcome:
         """Remove the lines of the answer that the recorded spans do not confirm.
 
-        The tool `final` has already done this, but an agent can answer without `final`.
+        The tool `final` removes such lines too, but an agent can also answer without this tool.
         """
         source = self._resources.source
         if source is None or not outcome.text:
@@ -216,9 +216,9 @@ class _QuestionRun:
         return replace(outcome, text=omit_wrong_lines(verified))
 
     def _tools(self, agent: Agent) -> Registry:
-        """The tools that the definition names.
+        """The tools that the definition of `agent` names.
 
-        Raises ConfigError for an unknown tool of Treadle.
+        Raises ConfigError if `tools` names an unknown tool. Unknown external tools are ignored.
         """
         header, registry = agent.header, self._resources.registry
         missing = [name for name in header.tools if registry.get(name) is None]
@@ -253,7 +253,7 @@ async def _replace_answer(writer: ConversationWriter, text: str) -> None:
 def _narrower(settings: LimitSettings, limits: AgentLimits) -> LimitSettings:
     """The limits of an agent's session.
 
-    Each limit is the smaller of the value in `settings` and the value in `limits`.
+    Each limit is the smaller one of the values in `settings` and `limits`.
     """
     own = limits.model_dump(exclude={"turns"})
     both = {name: (getattr(settings, name), value) for name, value in own.items()}

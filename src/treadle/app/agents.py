@@ -65,9 +65,9 @@ ORCHESTRATOR = "orchestrator"
 class AgentService:
     """Answers questions with agents.
 
-    If only the embedded model is available, the answer is a report instead. Create the service with
-    `open`. Each of the `warnings` names an ignored definition of an agent, and states why it was
-    ignored.
+    If only the embedded model is available, the answer is a report about the spans that the page
+    shows. Create the service with `open`. Each of the `warnings` names an ignored definition of an
+    agent, and states why it was ignored.
     """
 
     def __init__(self, app: App, stack: AsyncExitStack) -> None:

@@ -66,7 +66,7 @@ class App:
     index: CodeIndex
     edits: Edits | None
     edits_error: str | None
-    """The reason why proposals are not available. None if they are available."""
+    """The reason why proposals are not available, or None if they are available."""
     conversations: Conversations
     ui_store: UiStore
     recording: Recording

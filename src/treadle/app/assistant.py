@@ -36,7 +36,7 @@ from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
 
 PROMPT_DIVISOR = 4
-"""The prompt and the tool schemas take at most the context window divided by this number."""
+"""The context window, divided by this number, limits the prompt and the tool schemas."""
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
@@ -119,13 +119,13 @@ class Assistant:
         return await reader.resolve_pinned(conversation.choices.pinned, conversation.id)
 
     def available_tools(self) -> Registry:
-        """Return all tools that the model can call, including those that are left out."""
+        """Return all tools that the model can call, including those that the person left out."""
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         callable_tools = self.model.callable_tools
         return tools if callable_tools is None else tools.only(callable_tools)
 
     def offer(self, conversation: Conversation) -> tuple[Registry, Role]:
-        """Return the tools for the next prompt, and the role whose prompt mentions only them."""
+        """Return the tools for the next prompt, and a role whose prompt names only these tools."""
         available = self.available_tools()
         chosen = set(available.names()) - conversation.choices.tools_left_out
         return fit_to_window(conversation.root, available.only(chosen), self.model.context_window)
@@ -205,7 +205,7 @@ async def _connect_while_refreshing(
 
 
 def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
-    """Choose the tools that fit into the context window, and the role whose prompt names them."""
+    """Choose the tools that fit into the context window, and a role whose prompt names them."""
     available = context_window // PROMPT_DIVISOR
     needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
     if needed <= available:

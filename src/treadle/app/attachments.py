@@ -1,7 +1,7 @@
 """Reads what a person attaches to a message or pins to a conversation.
 
 Code becomes snippets with the exact bytes of its file. The approval rules for `read_file` apply to
-it, and nobody is asked.
+the code. If a rule requires an approval, the code is refused, and nobody is asked.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from treadle.visible import in_line
 MAX_ATTACHMENTS = 50
 """The maximum number of attachments of a message."""
 MAX_TEXT_BYTES = 400_000
-"""The maximum size of one attached text or code in bytes, which is about 100,000 tokens."""
+"""The maximum size in bytes of one attached text or range of code, about 100,000 tokens."""
 MAX_IMAGE_BYTES = 5_000_000
 MAX_IMAGES_BYTES = 20_000_000
 """The maximum sizes in bytes of one image, and of all images of a message together.
@@ -217,7 +217,7 @@ class AttachmentReader:
     def _read_items(
         self, attachment: ItemAttachment, items: Sequence[FoundItem]
     ) -> Sequence[_Resolved]:
-        """Read the bytes of items, and verify the file with the hash in the index."""
+        """Read the bytes of items, and check that the file still has the hash in the index."""
         index, file = self._workspace.index, items[0].file
         for _ in range(2):  # a second time if the file changed after the refresh
             try:
@@ -289,7 +289,7 @@ def _refuse_large(attachment: Attachment, size: int, hint: str) -> None:
 
 
 def read_image(path: str) -> ImageAttachment:
-    """Read an image file of the person. Raises UsageError if it cannot be read."""
+    """Read an image file that a person attaches. Raises UsageError if it cannot be read."""
     try:
         data = read_regular(path, MAX_IMAGE_BYTES + 1)
     except OSError as error:

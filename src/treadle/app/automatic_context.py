@@ -22,7 +22,7 @@ BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
 """The maximum number of tokens of the retrieved code, for each value of the setting."""
 
 _MAX_PART = 8
-"""The retrieved code takes at most the context window divided by this number."""
+"""The context window divided by this number is the limit for the tokens of the retrieved code."""
 
 _HEADING = "Current code of this repository that may be relevant to the message below:"
 

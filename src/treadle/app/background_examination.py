@@ -1,6 +1,6 @@
 """Examines new spans in the background. An examination searches a span for faults.
 
-A query for faults examines the remaining spans itself, so it is fast if few remain. The
+A query for faults examines all spans that are not examined yet, so it is fast if few are left. The
 examination waits while many spans arrive.
 """
 

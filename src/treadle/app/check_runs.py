@@ -1,4 +1,4 @@
-"""Runs the checks of a repository for a person, who consents to programs of the repository."""
+"""Runs the checks of a repository for a person. The person must allow programs inside it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -41,11 +41,14 @@ class CheckRuns:
         return await self._checks.find()
 
     async def get(self, name: str) -> Check:
-        """The check with the name `name`. Raises NotFoundError with similar names."""
+        """Return the check `name`.
+
+        Raises NotFoundError with similar names if there is no such check.
+        """
         return await self._checks.get(name)
 
     async def program_to_allow(self, check: Check) -> Program | None:
-        """The program inside the repository that the person has to allow, or None.
+        """Return the program inside the repository that the person still has to allow, or None.
 
         Raises StoreError.
         """
@@ -59,7 +62,7 @@ class CheckRuns:
         return None if _grant(check, program) in granted else program
 
     async def always_allow(self, check: Check, program: Program) -> None:
-        """Allow a program for this check until it changes or the person revokes the permission."""
+        """Allow a program for this check until the program changes or the permission is revoked."""
         grants, now = [_grant(check, program)], self._clock.now_us()
         await asyncio.to_thread(self._grants.remember, self._root, grants, now)
 
@@ -74,8 +77,9 @@ class CheckRuns:
     ) -> CheckRun:
         """Run a check. `allowed` is the program that the person allowed for this run.
 
-        `take_line` receives each line of the output. With `proposal`, the check runs in a copy with
-        that proposal applied. Raises UsageError if the person has not allowed the program.
+        `take_line` receives each line of the output. With `proposal`, the check runs in a copy of
+        the repository in which the proposal is applied. Raises UsageError if the person has not
+        allowed the program.
         """
         missing = await self.program_to_allow(check)
         if missing is not None and missing != allowed:
@@ -95,7 +99,7 @@ class CheckRuns:
 
 
 async def _ignore(_: str) -> None:
-    """Take no progress. The caller receives the lines of the output."""
+    """Ignore a progress message, since the caller gave no function for it."""
 
 
 def _grant(check: Check, program: Program) -> Grant:

@@ -1,4 +1,4 @@
-"""The options of one request, in a module that the terminal imports before the assistant."""
+"""The options of one request. The terminal uses them before it imports the assistant."""
 
 from dataclasses import dataclass
 

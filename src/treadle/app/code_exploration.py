@@ -15,7 +15,7 @@ from treadle.tools.contract import ToolError
 from treadle.visible import in_line
 
 MAX_EXCERPT_BYTES = 200_000
-"""The most bytes of an excerpt. A longer range ends earlier."""
+"""The maximum size of an excerpt in bytes. A larger range of lines is cut."""
 _CANDIDATES = 50
 
 
@@ -36,7 +36,10 @@ _WALKS = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of a file. `first_line` counts from 1, and `total_lines` is the size of the file."""
+    """Lines of a file.
+
+    `first_line` counts from 1, and `total_lines` is the number of lines of the file.
+    """
 
     file: str
     first_line: int
@@ -46,10 +49,11 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The items with a relation to an item.
+    """The items that have a relation to a given item.
 
-    `possible` are items whose code contains the name, but which the index cannot resolve to the
-    item. `unresolved` counts the names in the item's own code whose items are unknown.
+    `possible` are items whose code contains the name of the given item, but may mean another item
+    of that name. `unresolved` is the number of names in the code of the given item for which the
+    index finds no item.
     """
 
     items: tuple[FoundItem, ...]
@@ -87,7 +91,7 @@ def read_excerpt(root: Path, index: CodeIndex, source: SourceRange) -> Excerpt:
 
 
 def neighbours(index: CodeIndex, name: str, file: str, relation: Relation) -> Neighbours:
-    """The items that have the relation to the item `name` of `file`, each once.
+    """Return the items that have the relation to the item `name` of `file`, without duplicates.
 
     Raises NotFoundError if the index does not have the item.
     """

@@ -39,7 +39,7 @@ def embedding_for(root: Path) -> Callable[[], Path | None] | None:
     """Return a function that returns the folder of the embedding model.
 
     If an environment variable switches the embedding off, the result is None. If the configuration
-    files switch it off, the returned function returns None. The function raises ConfigError for
+    files switch it off, the returned function returns None. That function raises ConfigError for
     invalid settings.
     """
     choice = os.environ.get(_EMBEDDER)
@@ -56,7 +56,7 @@ def embedding_for(root: Path) -> Callable[[], Path | None] | None:
 def history_choice(root: Path) -> Callable[[], bool]:
     """Return a function that states whether the index may read git history.
 
-    The function raises ConfigError for invalid settings.
+    The returned function raises ConfigError for invalid settings.
     """
     if _GIT_HISTORY not in os.environ and not _may_be_set(root, "git_history"):
         return lambda: True

@@ -1,4 +1,4 @@
-"""Completes the name of code: files, folders and items of the index."""
+"""Completes the names of files, folders and items of the index."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ _LINES = re.compile(r"(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{0,9}))?")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A file, a folder or an item whose name begins as a person typed.
+    """A file, a folder or an item whose name matches the text that a person typed.
 
     `name` is a path or a canonical path. A folder ends with a slash and has no attachment. `kind`
     is "file", "folder" or the kind of the item. `place` is the file and the lines of an item.
@@ -30,8 +30,8 @@ class Completion:
 def complete(index: CodeIndex, typed: str, *, limit: int = 30) -> Sequence[Completion]:
     """Return the completions of a name, best first.
 
-    The name is a path, which may end with lines such as `:10-40`, or the name or the canonical path
-    of an item. Paths and items alternate, unless the name has a slash.
+    The name is a path, or the name or the canonical path of an item. A path may end with lines such
+    as `:10-40`. Paths and items alternate. If the name has a slash, there are only paths.
     """
     paths = index.paths()
     if (lines := _lines_of(typed, paths)) is not None:
@@ -48,7 +48,7 @@ def complete(index: CodeIndex, typed: str, *, limit: int = 30) -> Sequence[Compl
 
 
 def _lines_of(typed: str, paths: Iterable[str]) -> Completion | None:
-    """The lines of a file, if the name is a known path with lines."""
+    """Return the lines of a file if the name is a known path with lines. Otherwise return None."""
     found = _LINES.fullmatch(typed)
     if found is None or found["path"] not in set(paths):
         return None
@@ -68,7 +68,7 @@ def _path(path: str) -> Completion:
 
 
 def _items(found: Iterable[FoundItem]) -> list[Completion]:
-    """A completion for each canonical path in each file."""
+    """Return one completion for each pair of a canonical path and a file."""
     return [
         Completion(
             item.canonical_path,

@@ -1,4 +1,4 @@
-"""Changes what a person pinned to a conversation and left out of its prompts."""
+"""Changes the choices of a conversation: the pinned code, and what its prompts leave out."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ async def change_choices(app: App, reference: str, change: ChoicesChange) -> Con
 
 
 async def _check_pins(app: App, conversation: Conversation, pinned: tuple[PinnedCode, ...]) -> None:
-    """Check that new pins can be read. A pin that became unreadable may stay."""
+    """Check that new pins can be read. An earlier pin may stay even if it can no longer be read."""
     if len(pinned) > MAX_PINS:
         raise UsageError(
             f"There are {len(pinned)} pins; the limit is {MAX_PINS}.", hint="Remove some of them."

@@ -34,9 +34,9 @@ class SectionKind(StrEnum):
     SYSTEM = "system"
     TOOLS = "tools"
     HISTORY = "history"
-    """The texts of the conversation by exchange."""
+    """The texts of the conversation, one item for each exchange (see `PlanItem`)."""
     RESULTS = "results"
-    """The results of tool calls by exchange."""
+    """The results of tool calls, one item for each exchange."""
     AUTOMATIC_CONTEXT = "automatic_context"
     PINNED = "pinned"
     ATTACHED = "attached"
@@ -60,9 +60,11 @@ class ItemState(StrEnum):
 class PlanItem:
     """A part of a prompt, or a part that a prompt leaves out.
 
-    `tokens` is its share of the prompt, and `whole_tokens` is what the whole item would take.
-    `message` is the number of the user message that begins its exchange, None for the next message
-    and outside of exchanges. `reason` explains a state other than whole.
+    `tokens` is the number of tokens that it takes in the prompt. `whole_tokens` is the number that
+    it would take in full. An exchange is a user message with everything that follows up to the next
+    user message. `message` is the number of the user message that begins the item's exchange. It is
+    None for the next message, and for an item that is not part of an exchange. `reason` explains a
+    state other than whole.
     """
 
     name: str
@@ -75,7 +77,7 @@ class PlanItem:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The items of one kind. `tokens` is the sum of theirs."""
+    """The items of one kind. `tokens` is the sum of the tokens of these items."""
 
     kind: SectionKind
     tokens: int
@@ -84,13 +86,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """The content of a prompt for a model. All tokens are estimates times `calibration`.
+    """The content of a prompt for a model.
 
-    `tokens` is the sum of the sections. `window` is the context window of the model, of which
-    `reserve` is kept for the reply and `budget` is for the prompt; None means unknown. `problem`
-    states why the prompt cannot be sent. `notes` state what else will change or was left out.
-    `counted` is the provider's count for a recorded request, None if it is unknown. `choices` is
-    what the person pinned and left out, None for a recorded request.
+    All numbers of tokens are estimates, multiplied by `calibration`. `tokens` is the sum of the
+    sections. `calibration` is the ratio of the provider's counts to the estimates. `window` is the
+    context window of the model. `reserve` is the part of the window for the reply, and `budget` is
+    the part for the prompt. Each of the three is None if it is unknown. `problem` states why the
+    prompt cannot be sent. `notes` are sentences about other changes and omissions. `counted` is the
+    provider's count for a recorded request, or None if it is unknown. `choices` contains what the
+    person pinned and left out. It is None for a recorded request.
     """
 
     provider: str
@@ -237,7 +241,7 @@ def _tool_items(
 
 
 def _automatic_context(assistant: Assistant, conversation: Conversation) -> Iterator[UnscaledItem]:
-    """Yield the item of the automatic context of the next message, which is retrieved later."""
+    """Yield an item for the automatic context, which is retrieved only with the next message."""
     budget = BUDGETS[assistant.app.settings.context.automatic]
     if not budget:
         return
@@ -265,7 +269,7 @@ _REASONS = {
 
 
 class _Exchanges:
-    """Builds the items of the conversation from the decisions about each of its messages."""
+    """Builds the items of the conversation from the decisions of `build_prompt`."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from treadle.session.conversation_writer import ConversationWriter
 
 
 class TurnRunningError(TreadleError):
-    """Raised if a turn of a conversation runs, and the conversation has to be free."""
+    """Raised if a turn prevents an operation that needs a conversation without a running turn."""
 
     kind = ErrorKind.CONFLICT
 
@@ -39,7 +39,10 @@ class TurnRunningError(TreadleError):
 
 
 class Conversations:
-    """Loads and creates conversations. The first use opens the store, and the exit closes it."""
+    """Loads and creates conversations.
+
+    The store opens at its first use, and closes with the context.
+    """
 
     def __init__(self, root: Path, bus: EventBus, clock: Clock) -> None:
         self._root = root
@@ -49,7 +52,7 @@ class Conversations:
         self._opening = asyncio.Lock()
         self._locks: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.unsaved: StoreError | None = None
-        """The reason why conversations cannot be saved. None if they can be saved.
+        """The reason why conversations cannot be saved, or None if they can be saved.
 
         It is also None before the store is first used.
         """
@@ -112,7 +115,7 @@ class Conversations:
     async def rename(
         self, reference: str, title: str, *, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """Change a title. Returns the conversation as it was. Raises what `load` raises."""
+        """Change a title. Returns the summary with the old title. Raises what `load` raises."""
         store = await self.open_store()
         renamed = await store.rename(reference, title, root=self._root, kind=kind)
         await self.announce(renamed.id)

@@ -51,9 +51,10 @@ class Finding:
 
 
 async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
-    """Run all checks. Each check returns one finding, or one per provider for the check of models.
+    """Run all checks. Each check returns one finding, except the check of models.
 
-    The checks change nothing except the index of `root`, which they update.
+    This check returns one finding for each provider. The checks change nothing except the index of
+    `root`, which they update.
     """
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("python", _python),

@@ -37,9 +37,9 @@ _NOT_RECORDED = "The call was made, but its record is missing."
 class GatewayCaller:
     """Calls models through a gateway, for experiments.
 
-    It uses the gateway of the server while the server lends it with `lent`. Otherwise it uses a
-    gateway of its own, in this process and with the same trace store. The first call opens that
-    gateway.
+    While a server lends its gateway with `lent`, the calls go through that gateway. Otherwise they
+    go through a gateway that this object opens at the first call. Both gateways write to the same
+    trace store.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class GatewayCaller:
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._commit: asyncio.Event | None = None
-        """An event that the next commit of the trace store sets. None before the first use."""
+        """An event that the next commit of the trace store sets.
+
+        It is None before its first use.
+        """
 
     @contextmanager
     def lent(self, gateway: "Gateway") -> Iterator[None]:
@@ -139,7 +142,7 @@ class GatewayCaller:
             loop = asyncio.get_running_loop()
 
             def on_commit(_revision: int) -> None:
-                with suppress(RuntimeError):  # the event loop ended before the writer of the store
+                with suppress(RuntimeError):  # raised if the event loop has ended
                     loop.call_soon_threadsafe(self._announce_commit)
 
             self._store().on_commit(on_commit)

@@ -13,7 +13,7 @@ from treadle.tools.contract import SCREEN, Registry
 
 
 def irreversible_calls(entries: Collection[Entry], registry: Registry) -> tuple[str, ...]:
-    """One sentence for each tool with calls in these messages that may have changed something.
+    """Return a sentence for each tool whose calls in these messages may have changed something.
 
     Calls that propose edits do not count, because proposals can be undone. Calls that failed
     without an effect do not count either.

@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger("treadle")
 _EVENTS = logging.getLogger("treadle.events")
 
 _WARNINGS: tuple[type[Event], ...] = (
-    ev.ToolCallRequested,  # not logged itself, but a later failure needs its tool name
+    ev.ToolCallRequested,  # not logged, but the line of a later failure needs its tool name
     ev.ToolCallFailed,
     ev.ToolCallLate,
     ev.ModelRequestFinished,
@@ -99,7 +99,7 @@ class _File(RotatingFileHandler):
 
 
 class _Queue(QueueHandler):
-    """Passes records on unchanged, since the formatter in the other thread needs the traceback."""
+    """Passes records on unchanged. The formatter runs in another thread and needs the traceback."""
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         return record
@@ -187,7 +187,7 @@ def _level(event: Event) -> int:
 
 
 def _own(event: Event) -> Mapping[str, object]:
-    """Return the fields of an event that have a value, except fields with contents."""
+    """Return the fields of an event that are not None and contain no messages or code."""
     named = {field.name: getattr(event, field.name) for field in fields(event)}
     kept = {
         name: plain(value)

@@ -18,9 +18,9 @@ from treadle.llm.profiles import EMBEDDED, UNNAMED, address_of
 class TokenPrices:
     """The prices of a model in US dollars per million tokens.
 
-    A null price is unknown, or does not differ from the price of other tokens. `request` is a price
-    per call in US dollars, in addition to the prices of the tokens. `stepped` is true if calls with
-    long inputs cost more than these prices.
+    A null price is unknown, or is the same as the price of the other input or output tokens.
+    `request` is a price per call in US dollars, in addition to the prices of the tokens. `stepped`
+    is true if calls with long inputs cost more than these prices.
     """
 
     input: float | None
@@ -115,7 +115,7 @@ async def model_catalog(settings: Settings, env: Mapping[str, str]) -> ModelList
 async def explain_price(
     settings: Settings, env: Mapping[str, str], model: str, provider: str | None
 ) -> PriceAnswer:
-    """The price of a model, from which the costs of recorded spans are computed too."""
+    """Return the price of a model. The costs of recorded spans are computed from the same price."""
     return await asyncio.to_thread(_price, settings, env, model, provider)
 
 
@@ -130,7 +130,7 @@ def _provider_models(found: ProviderModels) -> ListedModels:
         if found.provider != EMBEDDED:
             price = listed_price(model.id, found.provider, base_url=found.base_url)
         window = model.context_window or (price.context_window if price else None)
-        own = found.provider == EMBEDDED  # it takes one tool, and no images
+        own = found.provider == EMBEDDED  # the embedded model takes one tool and no images
         listed.append(
             ListedModel(
                 id=model.id,

@@ -22,7 +22,8 @@ async def try_model(
 ) -> ModelTest:
     """Ask a model one small question, by default the first model of the provider.
 
-    The result reports a failure, and a model that does not answer within `seconds`.
+    A failure does not raise an error, but is part of the result. No answer within `seconds` is also
+    a failure.
     """
     began = time.monotonic()
     try:
@@ -56,7 +57,7 @@ async def _tested(
 
 
 async def first_start_advice(settings: Settings, env: Mapping[str, str]) -> str | None:
-    """Return three lines about models for a person who chose none and has no provider."""
+    """Return three lines of advice if the person chose no model and has no provider, else None."""
     chosen = settings.model or env.get("TREADLE_BASE_URL", "").strip()
     if chosen or hosted_with_key(settings, env) or await local_servers(settings, env):
         return None

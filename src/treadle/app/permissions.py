@@ -1,6 +1,6 @@
 """Lists and revokes the permissions that a person gave, each with a sentence in plain words.
 
-Also states in words, before a person answers a question, what each answer would allow.
+The module also states what each possible answer to a question would allow.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Choice:
 
 
 class Permissions:
-    """The permissions of one repository. Use it from the event loop of the application's bus."""
+    """The permissions of one repository. Use this object only from the event loop of the bus."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -64,10 +64,10 @@ class Permissions:
         self._store = GrantStore(approvals_path())
 
     async def list(self, conversation_id: UUID | None = None) -> tuple[Permission, ...]:
-        """The permanent permissions, then the permissions of conversations, both oldest first.
+        """Return the permanent permissions, and then those of conversations.
 
-        Sentences call the conversation with the id `conversation_id` "this conversation". Raises
-        StoreError.
+        In each group, the oldest permission comes first. In the sentences, "this conversation" is
+        the conversation with the id `conversation_id`. Raises StoreError.
         """
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
         permanent = [
@@ -144,7 +144,7 @@ class Permissions:
         )
 
     async def _revoke_permanent(self, number: int) -> int:
-        """Revoke a permanent grant. The gate also keeps it for its conversation, so revoke both."""
+        """Revoke a permanent grant. Also revoke its copy in the approval gate."""
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
         revoked = await asyncio.to_thread(self._store.revoke, self._root, number)
         grants = {each.grant for each in stored if each.number == number}
@@ -154,7 +154,7 @@ class Permissions:
         return revoked
 
     def _action(self, grant: Grant) -> str:
-        """The allowed action in words, which begin with a verb."""
+        """Return the allowed action in words. The first word is a verb."""
         if grant.command:
             action = f"run `{grant.command}`"
             if grant.program:
@@ -171,7 +171,7 @@ class Permissions:
 
 
 def _never(required: RequiredGrants) -> str:
-    """Why no answer can be remembered. Empty if nothing is protected."""
+    """Return why no answer can be remembered. The text is empty if nothing is protected."""
     reasons = dict.fromkeys(required.protected.values())
     if not reasons:
         return ""

@@ -31,10 +31,9 @@ Decide = Callable[[Edits, Proposal], Proposal]
 class ProposalService:
     """The proposals of one repository.
 
-    A reference is an id, a unique prefix of an id, or "last". Hunks have the numbers that
-    `ShownProposal` contains, which start at 1. Methods raise EditError for a decision that is not
-    possible, NotFoundError for an unknown proposal, UsageError for an unknown hunk or file, and
-    StoreError.
+    A reference is an id, a unique prefix of an id, or "last". Hunks are numbered from 1, as in
+    `ShownProposal`. Methods raise EditError for a decision that is not possible, NotFoundError for
+    an unknown proposal, UsageError for an unknown hunk or file, and StoreError.
     """
 
     def __init__(self, edits: Edits, bus: EventBus) -> None:
@@ -55,7 +54,7 @@ class ProposalService:
         return await asyncio.to_thread(self.edits.list, states=states, limit=limit)
 
     async def show(self, reference: str) -> ShownProposal:
-        """A proposal with its diffs, and whether its files have changed since."""
+        """Return a proposal with its diffs, and whether its files changed after it was made."""
 
         def read() -> ShownProposal:
             found = self.edits.find(reference)
@@ -100,10 +99,11 @@ class ProposalService:
         keep_changed: bool = False,
         files: Collection[int] | None = None,
     ) -> Proposal:
-        """Undo the change, or only its files with these numbers, which start at 0.
+        """Undo a proposal, or only its changes of the files in `files`. Files are numbered from 0.
 
-        Later changes of other lines stay. With `keep_changed`, files in conflict stay as they are,
-        and the proposal is partly undone.
+        Later changes of other lines stay. A file is in conflict if later edits changed the same
+        lines. With `keep_changed`, files in conflict stay as they are, and the proposal is partly
+        undone.
         """
 
         def revert(edits: Edits, found: Proposal) -> Proposal:
@@ -112,7 +112,10 @@ class ProposalService:
         return await self._write(reference, revert, EditUndone)
 
     async def redo(self, reference: str, *, files: Collection[int] | None = None) -> Proposal:
-        """Apply an undone change again, or only its files with these numbers, which start at 0."""
+        """Apply an undone proposal again, or only its changes of the files in `files`.
+
+        Files are numbered from 0.
+        """
 
         def repeat(edits: Edits, found: Proposal) -> Proposal:
             return edits.redo(found.id, files=files)
@@ -192,6 +195,6 @@ def _common(proposal: Proposal, files: tuple[str, ...] = ()) -> _Common:
 
 
 def _written(before: Proposal, after: Proposal) -> tuple[str, ...]:
-    """The files that were undone or redone. Empty for the first application."""
+    """Return the files that were undone or redone, or an empty tuple for the first application."""
     numbers = before.undone_files() ^ after.undone_files()
     return tuple(after.changes[number].path for number in sorted(numbers))

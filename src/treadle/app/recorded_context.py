@@ -35,8 +35,9 @@ class SpanSource(Protocol):
 def recorded_plan(source: SpanSource, trace_id: str, span_id: str) -> ContextPlan:
     """Return the plan of the request in a span. This function blocks.
 
-    The sizes are estimates of the recorded messages. A span of another program has no window and no
-    budget. Raises NotFoundError for an unknown span, and UsageError for a span without messages.
+    The sizes are estimates of the recorded messages. If another program recorded the span, the plan
+    has no window and no budget. Raises NotFoundError for an unknown span, and UsageError for a span
+    without messages.
     """
     span = source.span(trace_id, span_id)
     if span is None:
@@ -103,9 +104,9 @@ def _integer(event: SpanEvent | None, name: str) -> int | None:
 
 
 def _calibration(span: Span, built: SpanEvent | None, items: Sequence[UnscaledItem]) -> float:
-    """Return the factor that the session used.
+    """Return the factor by which the session multiplied its estimates of tokens.
 
-    If it was not recorded, return the provider's count divided by the estimate.
+    If the factor was not recorded, return the provider's count divided by the estimate.
     """
     used = built.attributes.get("calibration") if built else None
     if isinstance(used, int | float):
@@ -152,7 +153,10 @@ class _Exchange:
 
 
 class _Messages:
-    """Builds the items of messages on the wire. These messages have no numbers."""
+    """Builds the items of recorded messages.
+
+    Unlike messages of a conversation, they have no numbers.
+    """
 
     def __init__(self, messages: Sequence[Mapping[str, Any]]) -> None:
         self._system = 0
@@ -210,7 +214,7 @@ def _fenced_item(source: str, text: str, title: str) -> UnscaledItem:
     ):
         if source.startswith(prefix):
             return _item(kind, source.removeprefix(prefix).strip(), tokens)
-    return _item(SectionKind.RESULTS, source, tokens)  # the call and result of a flat history
+    return _item(SectionKind.RESULTS, source, tokens)  # a past tool call, written as text
 
 
 def _images(content: object) -> Iterator[UnscaledItem]:

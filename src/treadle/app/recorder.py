@@ -29,7 +29,7 @@ class Recording:
 
     @property
     def missing(self) -> str | None:
-        """A sentence about spans that are not recorded, and why. None if all spans are recorded."""
+        """A sentence on why some spans are not recorded. It is None if all spans are recorded."""
         if self.recorder is None:
             return f"Nothing is recorded: {self.broken_store}"
         loss = self.recorder.loss

@@ -45,7 +45,7 @@ def repository_label(root: Path, *, create: bool = True) -> str | None:
     """Return the label for records of the repository at `root`.
 
     With `create`, a repository without an id gets one. Returns None if the repository cannot be
-    identified. Its records are then not assigned to a repository.
+    identified. The records of such a repository get no label.
     """
     try:
         found = identity(root, create=create)

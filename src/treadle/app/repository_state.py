@@ -25,8 +25,8 @@ class IndexState:
 class RepositoryState:
     """The folder, the branch and the index of a repository.
 
-    If HEAD is detached, `branch` is null and `commit` is the hash of the commit. Both are null
-    without git.
+    If HEAD is detached, `branch` is null and `commit` is the hash of the commit. Both are null if
+    the folder is not in a git repository.
     """
 
     root: str

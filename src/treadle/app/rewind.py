@@ -1,4 +1,4 @@
-"""Goes back to a prompt of a conversation: the conversation, the code, or both.
+"""Returns a conversation, the code, or both to the state before a prompt.
 
 Such a step is a rewind. A plan states the effects of a rewind before it changes anything. A rewind
 can be undone. The service of proposals undoes and redoes the changes of files, so lines that a
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _EVERY = 1_000_000
-"""The limit of the list of proposals. No conversation has that many."""
+"""The maximum number of proposals that are read. No conversation has that many."""
 
 
 class RewindConflictError(TreadleError):
     """Raised if later changes of files prevent a rewind or the undo of a rewind.
 
-    Nothing was changed.
+    In this case, nothing was changed.
     """
 
     kind = ErrorKind.CONFLICT
@@ -110,7 +110,9 @@ class Rewinds:
                     await self._move_head(rewinds, stored)
             except BaseException:
                 left, _ = await self._code_undone_by(stored)
-                if not left.proposals and not left.conflicts:  # else the record can undo the rest
+                # If nothing is left to undo, the saved rewind is useless. Otherwise a person needs
+                # it to undo the rest.
+                if not left.proposals and not left.conflicts:
                     await rewinds.discard(stored)
                 raise
         await self._app.conversations.announce(plan.conversation_id)
@@ -216,7 +218,10 @@ class Rewinds:
         return await asyncio.to_thread(plan)
 
     async def _undo_all(self, steps: Sequence[UndoneProposal]) -> None:
-        """Undo the proposals in this order. If one fails, redo the others and raise the error."""
+        """Undo the proposals in this order.
+
+        If one fails, redo those before it, and raise the error.
+        """
         proposals = ProposalService.of(self._app)
         for position, step in enumerate(steps):
             try:
@@ -227,7 +232,10 @@ class Rewinds:
                 raise
 
     async def _redo_all(self, steps: Sequence[UndoneProposal]) -> None:
-        """Redo the proposals in this order. If one fails, undo the others and raise the error."""
+        """Redo the proposals in this order.
+
+        If one fails, undo those before it, and raise the error.
+        """
         proposals = ProposalService.of(self._app)
         for position, step in enumerate(steps):
             try:

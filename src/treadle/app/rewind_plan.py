@@ -20,9 +20,10 @@ from treadle.session.rewinds import RewindScope, UndoneProposal
 class PlannedFile:
     """A file that changes on disk.
 
-    `diff` is the unified diff from the present content to the content afterwards. `target` is the
-    new path of a renamed file. `keeps_later_changes` is true if the file was changed after Treadle
-    wrote it, in other lines. These changes stay. `sentence` states the effect in words.
+    `diff` is the unified diff from the present content to the content after the rewind or its undo.
+    `target` is the new path of a renamed file. `keeps_later_changes` is true if someone changed
+    other lines of the file after Treadle wrote it. These changes stay. `sentence` states the effect
+    in words.
     """
 
     path: str
@@ -77,7 +78,7 @@ class RewindPlan:
     """The effects of a rewind to the user message `prompt`.
 
     `text` and `attached` are the content of that message. `head` is the last message of the current
-    branch afterwards, or null if the branch is then empty. `messages` counts the messages that
+    branch after the rewind, or null if that branch is empty. `messages` counts the messages that
     leave the branch. They stay as another branch. `not_undone` has sentences about effects of tool
     calls that remain.
     """
@@ -98,7 +99,7 @@ class UndoRewindPlan:
     """The effects of undoing the newest rewind of a conversation.
 
     `prompt` and `scope` are those of the rewind. `head` is the last message of the current branch
-    afterwards. `messages` counts the messages that came after the rewind and leave the branch.
+    after the undo. `messages` counts the messages that came after the rewind and leave the branch.
     """
 
     conversation_id: UUID
@@ -114,7 +115,7 @@ class RewindOutcome:
     """The result of a rewind, or of undoing a rewind.
 
     `head` is the last message of the current branch, or null if the branch is empty. If the
-    conversation went back before a prompt, `text` and `attached` are the content of that prompt, so
+    conversation now ends before a prompt, `text` and `attached` are the content of that prompt, so
     that a person can change it and send it again. Otherwise `text` is null. `proposals` were undone
     or redone. The files in `conflicts` stayed as they were.
     """
@@ -176,8 +177,9 @@ def proposals_since(
 ) -> tuple[Proposal, ...]:
     """The proposals of a prompt and of the messages after it. The last applied proposal is first.
 
-    `after` are the numbers of these messages. A proposal names the request that made it. If the
-    prompt steered a running request, only the later proposals of that request count.
+    `after` has the numbers of all these messages. A proposal contains the id of the request that
+    made it. If the prompt steered a running request, only those proposals of that request count
+    that are newer than the prompt.
     """
     requests = {each.request_id for each in tree if each.number in after and each.request_id}
     others = {each.request_id for each in tree if each.request_id} - requests
@@ -195,7 +197,8 @@ def proposals_since(
 def _applied_us(proposal: Proposal) -> tuple[int, int]:
     """The sort key: the time of the last application, then the time of staging.
 
-    The store does not keep the time of an application that was partly undone.
+    If the application was partly undone, the store no longer has its time. The time of staging then
+    takes its place.
     """
     partly = proposal.state is ProposalState.PARTLY_UNDONE
     return proposal.created_us if partly else proposal.changed_us, proposal.created_us
@@ -235,7 +238,7 @@ def _files(simulation: Simulation, goal: ProposalState) -> Iterator[PlannedFile]
 def _renames(
     steps: Sequence[SimulatedStep], differences: dict[str, tuple[bytes | None, bytes | None]]
 ) -> Iterator[FileChange]:
-    """The net renames of the steps. Removes their paths from `differences`."""
+    """Yield the renames that result from all steps. Removes their paths from `differences`."""
     origins: dict[str, str] = {}
     for step in steps:
         for change in step.changes:
@@ -292,4 +295,4 @@ _SENTENCES: Mapping[ProposalState, Mapping[ChangeKind, str]] = {
         ChangeKind.RENAME: "{path} is renamed to {target} again.",
     },
 }
-"""The effect on a file in words, for each goal of the steps."""
+"""The sentences about a file, by the state to which the steps lead and the kind of change."""

@@ -63,8 +63,9 @@ def open_trace_store() -> "SqliteTraceStore":
 def open_edits(root: Path) -> "Iterator[Edits]":
     """Open the proposals of the repository at `root`.
 
-    If an earlier process was killed while it applied a proposal, its changes are first reverted,
-    unless it had already written all files. Raises StoreError if the data folder cannot be written.
+    If an earlier process was killed while it applied a proposal, the changes of this proposal are
+    reverted first. They stay only if that process had already written all files. Raises StoreError
+    if the data folder cannot be written.
     """
     from treadle.code.syntax.check import broken
     from treadle.edits.proposal_store import ProposalStore

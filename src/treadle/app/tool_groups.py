@@ -48,7 +48,7 @@ def groups_named(text: str) -> frozenset[ToolGroup]:
 
 
 def group_of(tool: AnyTool) -> ToolGroup | None:
-    """Return the group of a tool. None if a front end runs the tool."""
+    """Return the group of a tool, or None if a front end runs the tool."""
     module = type(tool).__module__
     area = module.removeprefix(_TOOLBOX).partition(".")[0] if module.startswith(_TOOLBOX) else ""
     return ToolGroup(area) if area in set(ToolGroup) else None

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _PAGE = 1_000
 _READ_TRACES = 50
-"""The newest turns of a conversation whose calls and sources are read."""
+"""The maximum number of turns of a conversation whose calls and sources are read, newest first."""
 _READ_SPANS = 1_000
-"""The largest trace that is read, in spans. A larger trace has only its sums."""
+"""The maximum number of spans of a trace that is read. Of a larger trace, only sums are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A tool call. `duration` is in seconds, None if the call did not end."""
+    """A tool call. `duration` is in seconds, or None if the call did not end."""
 
     summary: str
     duration: float | None
@@ -32,10 +32,11 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A recorded turn. `cost` is in US dollars and `duration` in seconds, None if unknown.
+    """A recorded turn.
 
-    `calls` has the tool calls by their span ids. `context` are the sources of the automatic
-    context, and `sources` all lines that the model received.
+    `cost` is in US dollars, `duration` is in seconds, and unknown values are None. `calls` has the
+    tool calls by their span ids. `context` has the sources of the automatic context. `sources` has
+    all lines that the model received.
     """
 
     usage: Usage
@@ -103,7 +104,7 @@ def _call(span: Span, sources: tuple[SourceRange, ...]) -> RecordedCall:
 
 
 def _retrieved(span: Span) -> Iterator[SourceRange]:
-    """The sources of a retrieval. Foreign attributes may have any form."""
+    """Yield the sources of a retrieval. Attributes of other programs may have any form."""
     sources = span.attributes.get("treadle.retrieval.sources")
     for source in sources if isinstance(sources, list) else ():
         match source:

@@ -56,7 +56,7 @@ class Turns:
         self._opening = asyncio.Lock()
         self._turns: dict[UUID, Turn] = {}
         self._sessions: dict[UUID, RequestSession] = {}
-        """The sessions of the running turns, without turns that wait or that agents answer."""
+        """The sessions of the assistant's running turns. A turn that waits has no session yet."""
         self._begun: set[UUID] = set()
         """The running turns whose session publishes their end."""
         self._reports: set[asyncio.Task[None]] = set()
@@ -264,6 +264,6 @@ def _check_text(text: str) -> None:
 
 
 def _retrieve(task: "asyncio.Task[SessionOutcome]") -> None:
-    """Retrieve the exception of a failed task. Events have already reported the failure."""
+    """Retrieve the exception of a failed task, so that asyncio does not log it as unhandled."""
     with contextlib.suppress(asyncio.CancelledError, TreadleError):
         task.result()

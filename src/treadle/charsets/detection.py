@@ -17,7 +17,7 @@ _CANDIDATES = (
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
-"""An encoding has no rivals (see `Charset`) if it is this many times as likely as the next.
+"""An encoding has no rivals (see `Charset`) if it is this many times as likely as the next one.
 
 `_CLOSE_FOR_FEW` is for a text with fewer than `_FEW` bytes that are not ASCII.
 """
@@ -56,12 +56,14 @@ def _utf8_parts(data: bytes) -> tuple[int, int]:
 
 
 def with_shifts(data: bytes) -> str | None:
-    """Return the encoding of ASCII bytes with ISO-2022-JP shift sequences, or None without them."""
+    """Return the encoding of ASCII bytes that contain ISO-2022-JP shift sequences, or else None."""
     return "iso2022_jp" if b"\x1b$" in data and _ISO_2022_JP.search(data) else None
 
 
 def detected(data: bytes) -> Charset:
-    """Detect the encoding of `data`, which is not UTF-8, and others that fit about as well.
+    """Detect the encoding of `data`, which is not UTF-8.
+
+    The result also has other encodings that fit about as well (`Charset.rivals`).
 
     The result has no codec if no encoding fits.
     """
@@ -165,7 +167,7 @@ _TEX_ENDINGS = (".tex", ".sty", ".cls", ".bib")
 _GETTEXT_ENDINGS = (".po", ".pot")
 
 _UNDECIDED = frozenset({"undecided", "raw-text", "prefer-utf-8", "no-conversion", "binary"})
-"""Coding systems of Emacs that leave the encoding to be detected from the bytes."""
+"""Coding systems of Emacs that name no encoding. Emacs detects the encoding from the bytes."""
 
 
 def declared_label(path: str, data: bytes) -> str | None:
@@ -224,9 +226,10 @@ def charset_of(path: str, data: bytes, configured: Configured = lambda: None) ->
     """Return the encoding of the file at `path` with the content `data`.
 
     A byte order mark decides first. Next is the declaration of the file, unless its bytes
-    contradict the declaration. A `.properties` file is then ASCII or ISO-8859-1 with escapes,
-    unless it is UTF-8. Next is `configured`, unless the bytes contradict the setting. Otherwise the
-    file is UTF-8 if its bytes are valid, or else the encoding is detected from the bytes.
+    contradict the declaration. A `.properties` file without a declaration is ASCII or ISO-8859-1
+    with escapes, unless it is UTF-8. Next is `configured`, unless the bytes contradict the setting.
+    Otherwise the file is UTF-8 if its bytes are valid, or else the encoding is detected from the
+    bytes.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         return UTF_8

@@ -56,10 +56,10 @@ class Charset:
     r"""An encoding, and how certain it is.
 
     `codec` is Python's name of the encoding. `codec` is None if the bytes of the file do not
-    determine the encoding. Then only ASCII can be written. `evidence` states how the encoding was
-    found. `rivals` are other encodings that fit the bytes about as well. With `escapes`, characters
-    that the encoding does not have become `\uXXXX`, as in `.properties` files. `note` is a sentence
-    for the author of an edit.
+    determine the encoding. To such a file, only ASCII can be written. `evidence` states how the
+    encoding was found. `rivals` are other encodings that fit the bytes about as well. With
+    `escapes`, characters that the encoding does not have become `\uXXXX`, as in `.properties`
+    files. `note` is a sentence for the author of an edit.
     """
 
     codec: str | None
@@ -80,7 +80,7 @@ class Charset:
 
     @property
     def name(self) -> str:
-        """The name of the encoding for people."""
+        """The name of the encoding in messages."""
         return "an unknown encoding" if self.codec is None else display_name(self.codec)
 
     @property
@@ -152,7 +152,7 @@ def is_utf8(data: bytes) -> bool:
 def codec_of(label: str) -> str | None:
     """Return Python's name of the encoding that `label` names, or None.
 
-    The result is None if the encoding is unknown or if text in it cannot be edited.
+    The result is None if the encoding is unknown, or if Treadle cannot edit text in this encoding.
     """
     label = label.strip().strip("\"'").lower()
     for end in ("-unix", "-dos", "-mac"):  # Emacs appends the type of line ends
@@ -168,7 +168,7 @@ def codec_of(label: str) -> str | None:
 
 
 def display_name(codec: str) -> str:
-    """Return the name of a codec for people."""
+    """Return the name of a codec in messages."""
     if codec in _DISPLAY_NAMES:
         return _DISPLAY_NAMES[codec]
     if codec.startswith("cp125"):

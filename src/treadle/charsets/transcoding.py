@@ -4,7 +4,7 @@ from treadle.charsets.detection import charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
-"""An invalid byte becomes the lone surrogate with this number plus the byte's value.
+"""An invalid byte becomes a lone surrogate whose code point is this number plus the byte.
 
 Such a surrogate never occurs in text, so it can be converted back to the same byte.
 """
@@ -14,7 +14,7 @@ _LONGEST = 4
 
 
 class ShiftStateError(ValueError):
-    """A line of a stateful encoding does not begin in its initial state. `line` counts from 1."""
+    """A line does not begin in the initial state of its stateful encoding. `line` counts from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__(f"line {line} depends on the lines before it")

@@ -18,16 +18,16 @@ MAX_FILE_BYTES = 1_000_000
 """The maximum size of a project file in bytes. A larger file is not read."""
 
 CONFIGURATION = "configuration"
-"""The origin of a check that the user configured."""
+"""The `origin` of a check that the settings define."""
 
 
 def find_checks(root: Path, settings: CheckSettings) -> tuple[Check, ...]:
     """Find the checks of the project at `root`. Configured checks come first.
 
-    No two checks have the same name. A configured check replaces a found check of the same name. A
-    configured check without a command only changes the time limit of the found check. This function
-    reads a few files at the root and runs no program. A project file that cannot be read counts as
-    empty.
+    Names of checks are unique. A configured check replaces a check with the same name that was
+    found in the project's files. A configured check without a command only changes the time limit
+    of the check that was found. This function reads a few files at the root and runs no program. A
+    project file that cannot be read counts as empty.
     """
     project = _Project(root, settings.timeout)
     found = {check.name: check for find in _FINDERS for check in find(project)}
@@ -197,7 +197,10 @@ def _node(project: _Project) -> Iterator[Check]:
 
 
 _NO_TEST = "no test specified"
-"""A part of the test script that `npm init` writes. That script always fails."""
+"""A part of the test script that `npm init` writes by default.
+
+This script is not a check, since it always fails.
+"""
 
 
 def _go(project: _Project) -> Iterator[Check]:

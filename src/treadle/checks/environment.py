@@ -25,14 +25,14 @@ The names must be in capitals.
 _NO_KEYS = frozenset({"PWD", "OLDPWD"})
 
 _PLAIN = {
-    "CI": "true",  # avoids watch mode, prompts and lines cut to the terminal's width
+    "CI": "true",  # turns off watch modes, prompts and cutting of lines
     "NO_COLOR": "1",
     "TERM": "dumb",
     "CARGO_TERM_COLOR": "never",
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""Variables that make programs print plain text without buffering."""
+"""Variables that are set for every check. They make programs print plain text without delay."""
 
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS")
 
@@ -42,7 +42,7 @@ _PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables that a check gets, and the names of the removed variables."""
+    """The variables that a check gets. `withheld` has the names of the removed variables."""
 
     variables: Mapping[str, str]
     withheld: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def check_environment(
 
     The variables in `secret` are removed, and so are variables whose names or values look like
     secrets. Variables in `keep` stay. PATH begins with the folders in which the project installs
-    programs. Relative folders are removed from PATH.
+    programs. Relative folders are removed from PATH, since they would depend on the current folder.
     """
     withheld = tuple(
         sorted(
@@ -95,8 +95,8 @@ def _is_secret(name: str, value: str) -> bool:
 def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, str]:
     """The variables for a check that runs in `tree`, a copy of the project at `root`.
 
-    PYTHONPATH and editable installations may name folders of the project. Python then imports from
-    the same folders of the copy.
+    PYTHONPATH and editable installations may name folders of the project. The result sets
+    PYTHONPATH to the same folders of the copy, so that Python imports the code in the copy.
     """
     given = [Path(each) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
     named = [*given, *_editable(variables, root), root / "src"]
@@ -147,14 +147,14 @@ _LOADING = (
     "RUSTFLAGS", "RUSTC_WRAPPER", "BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH",
 )  # fmt: skip
-"""Variables that decide which code a program loads."""
+"""Variables that determine which code a program loads."""
 
 
 def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program | None:
     """The program that `name` starts in the repository at `root`, or None if it is missing.
 
-    If the program is in the repository, or is a link to a file in it, the result has the hash of
-    its content. This function blocks.
+    If the program is a file of the repository, or a link to one, the result has the hash of the
+    file's content. This function blocks.
     """
     found = find_program(name, root, variables)
     if found is None:
@@ -177,7 +177,10 @@ def _digest(path: Path) -> str:
 
 
 def _environment(root: Path, variables: Mapping[str, str]) -> str:
-    """A hash of the variables and project folders in PATH that decide which code is loaded."""
+    """A hash of the environment as far as it determines which code is loaded.
+
+    It covers the variables in `_LOADING` and the folders of the project in PATH.
+    """
     folders = variables.get("PATH", "").split(os.pathsep)
     parts = [f"{name}={variables[name]}" for name in _LOADING if variables.get(name)]
     parts += [folder for folder in folders if Path(folder).is_relative_to(root)]

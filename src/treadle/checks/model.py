@@ -15,7 +15,7 @@ CheckKind = Literal["test", "build", "lint", "types"]
 class Check:
     """A command that checks a project.
 
-    `argv` is the program and its arguments, which no shell interprets. `origin` is the file or
+    `argv` is the program and its arguments. It is run without a shell. `origin` is the file or
     folder in which the check was found, or "configuration". `timeout` is in seconds. `takes_paths`
     states whether a caller may add paths to the arguments.
     """
@@ -35,7 +35,10 @@ class Check:
         return (*self.argv, *(paths or self.targets))
 
     def command(self, paths: Sequence[str] = ()) -> str:
-        """The command as a person types it. Approval rules and screens use this text."""
+        """The command as a person would type it in a shell.
+
+        Approval rules match this text, and screens show it.
+        """
         return shlex.join(self.words(paths))
 
 
@@ -67,9 +70,10 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The first diagnostics of an output, the number of all its diagnostics, and the tool's totals.
+    """The content of an output that was parsed.
 
-    `counts` has the totals under the tool's own names, such as passed and failed.
+    `diagnostics` has only the first diagnostics, and `total` is the number of all. `counts` has the
+    totals that the tool states, under its own names such as passed and failed.
     """
 
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -81,7 +85,7 @@ class Reading:
 class Output:
     """The first and last lines of an output, without colours and line ends.
 
-    `lines` is the number of lines before any lines were dropped. If lines in the middle were
+    `lines` is the number of all lines, including dropped lines. If lines in the middle were
     dropped, `head` has the first lines and `tail` has the last lines. Otherwise `head` is empty and
     `tail` has all lines.
     """
@@ -105,7 +109,7 @@ class CheckStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     ERROR = "error"
-    """The program could not be started, or a signal of another process ended it."""
+    """The program could not be started, or a signal ended it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Finds and ends the processes that a check started, even if they left the check's session."""
+"""Finds and ends the processes that a check started, even if they left its process session."""
 
 import asyncio
 import os
@@ -13,16 +13,19 @@ from typing import Any
 from treadle.clock import Clock
 
 MARK = "CHECK_OF_TREADLE"
-"""The environment variable that identifies the processes of a check by a random id."""
+"""An environment variable that the processes of a check inherit.
+
+Its value is a random id, by which they are found.
+"""
 
 GRACE = 2.0
-"""The seconds that processes have to end after SIGTERM. Then they are killed."""
+"""The seconds between SIGTERM and SIGKILL, in which processes can end by themselves."""
 
 _POLL = 0.05
 _ROUNDS = 40
 """The maximum number of times that the remaining processes are killed.
 
-A process may start another process before it ends.
+Several times may be needed, since a process may start another one before it is killed.
 """
 
 _PROC = Path("/proc")
@@ -44,21 +47,21 @@ end_all KILL
 """
 """The shell script of the watcher process. The argument of the script is the mark of a run.
 
-The script reads the number of a process group, and waits until its standard input ends. Then it
-ends the group, and all processes with the mark in their environment. The input may end before it
-contains a number.
+The script reads the number of a process group from its standard input, and waits until the input
+ends. Then it ends the process group, and all processes with the mark in their environment. If the
+input ends without a number, the script ends only the processes with the mark.
 """
 
 
 @asynccontextmanager
 async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
-    """Yields a function that registers a process group to be ended when this process ends.
+    """Yields a function that registers a process group.
 
-    On Linux, every process that has `mark` in its environment is ended too.
-
-    A small watcher process reads from a pipe to which only this process can write. The pipe closes
-    when this process ends, even after a `kill -9`. The watcher then ends the processes. When the
-    context is left, the watcher is killed first, so it ends no process.
+    If this process ends before the context is left, the group is ended. On Linux, every process
+    that has `mark` in its environment is ended too. A small watcher process reads from a pipe to
+    which only this process can write. The pipe closes when this process ends, even if it is killed.
+    The watcher then ends the processes. When the context is left, the watcher is killed before the
+    pipe closes, so it ends no process.
     """
     receiving, sending = os.pipe()
     try:
@@ -78,7 +81,7 @@ async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
             yield partial(_send_group, sending)
         finally:
             with suppress(ProcessLookupError):
-                watcher.kill()  # before its input ends, since it would then end processes
+                watcher.kill()  # while its input is open, or it would end processes
             await watcher.wait()
     finally:
         os.close(receiving)
@@ -90,11 +93,12 @@ def _send_group(pipe: int, group: int) -> None:
 
 
 async def end_all(group: int, mark: str, clock: Clock) -> None:
-    """End every process of the session and process group `group`, and all processes with `mark`.
+    """End the processes of a check.
 
-    The processes receive SIGTERM. After `GRACE` seconds on `clock`, the remaining processes are
-    killed. On Linux, `mark` in the environment also identifies processes that left the group. On
-    other systems, such processes are not found.
+    These are all processes in the process group `group` or in the session with this number, and on
+    Linux all processes with `mark` in their environment. The processes receive SIGTERM. After
+    `GRACE` seconds on `clock`, the remaining processes are killed. On other systems than Linux,
+    processes that left the group and the session are not found.
     """
     try:
         if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
@@ -107,8 +111,8 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
         for _ in range(_ROUNDS):
             if not await asyncio.to_thread(_signal, group, mark, signal.SIGKILL):
                 return
-            await asyncio.sleep(_POLL)  # killed processes exist for a moment
-    except asyncio.CancelledError:  # the event loop ends, so waiting is not possible
+            await asyncio.sleep(_POLL)  # a killed process still exists for a moment
+    except asyncio.CancelledError:  # the caller cannot wait any longer
         _signal(group, mark, signal.SIGKILL)
         raise
 
@@ -137,8 +141,8 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
         if not folder.name.isdecimal():
             continue
         with suppress(OSError):  # the process has just ended, or belongs to another user
-            # The name of the process may contain any bytes. The state, parent, group and session
-            # follow it.
+            # The name of the process, which ends with `)`, may contain any bytes. After it come the
+            # state, the parent, the group and the session.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] in b"ZX":
                 continue
@@ -152,7 +156,7 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
 async def complete(work: Coroutine[Any, Any, None]) -> None:
     """Complete `work` even if the caller is cancelled.
 
-    Raises CancelledError afterwards in that case.
+    If it was cancelled, CancelledError is raised after `work` has ended.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

@@ -1,4 +1,4 @@
-"""Runs a check in a process session of its own, keeps its output, and ends all its processes."""
+"""Runs a check in its own process session, keeps its output, and ends all its processes."""
 
 import asyncio
 import json
@@ -23,7 +23,8 @@ from treadle.ids import new_id
 MAX_LINE_BYTES = 1 << 18
 """The maximum size of a line in bytes.
 
-The rest of a longer line is dropped. JSON diagnostics rarely need a tenth of this size.
+The rest of a longer line is dropped. Most lines with JSON diagnostics are smaller than a tenth of
+this size.
 """
 
 HEAD_LINES = 60
@@ -65,7 +66,7 @@ class LineSplitter:
             self._append(part)
 
     def end(self) -> Iterator[str]:
-        """Yield the last line, if the stream does not end with a line end."""
+        """Yield the last line of the stream if it has no line end."""
         if self._incomplete:
             yield plain(self._incomplete.decode("utf-8", "replace"))
             self._incomplete = b""
@@ -98,7 +99,7 @@ class KeptOutput:
         (self._head if len(self._head) < HEAD_LINES else self._tail).append(line)
 
     def output(self) -> Output:
-        """The kept lines, and the number of all lines."""
+        """Return the kept lines, and the number of lines that were added."""
         head, tail = tuple(self._head), tuple(self._tail)
         if self._lines == len(head) + len(tail):
             return Output((), head + tail, self._lines)
@@ -106,10 +107,10 @@ class KeptOutput:
 
 
 Progress = Callable[[str], Awaitable[None]]
-"""Receives a text about the progress of a check."""
+"""A function that receives a text about the progress of a check."""
 
 TakeLine = Callable[[str], None]
-"""Receives each line of the output of a check, as it is shown."""
+"""A function that receives each line of a check's output in the form in which it is shown."""
 
 PROGRESS_SECONDS = 1.0
 """The minimum number of seconds between two progress reports."""
@@ -124,8 +125,7 @@ Parsing a larger block would block the event loop for too long.
 """
 
 _DRAIN = 1.0
-"""The maximum number of seconds to wait for the rest of the output after all processes have ended.
-"""
+"""The maximum number of seconds to wait for the rest of the output after all processes ended."""
 
 
 class ProgramMissingError(NotFoundError):
@@ -146,11 +146,11 @@ async def run(
     """Run `check` in the folder `cwd` and parse its output.
 
     `environment` is the complete environment of the program. The program is stopped when the time
-    limit of the check has passed on `clock`. When this function ends or is cancelled, every process
-    of the check is asked to end and then killed. If `cwd` is a copy of another folder, `original`
-    is the other folder. Paths in the output are then mapped to `original`. Raises
-    ProgramMissingError if the program is not installed. Raises TreadleError if the program cannot
-    be started.
+    limit of the check has passed on `clock`. When this function ends or is cancelled, it ends every
+    process of the check, first with SIGTERM and then with SIGKILL. If `cwd` is a copy, `original`
+    is the folder that was copied. Paths of the copy in the output are then replaced by paths of
+    `original`. Raises ProgramMissingError if the program is not installed. Raises TreadleError if
+    the program cannot be started.
     """
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
@@ -234,7 +234,7 @@ class _OutputTask:
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
                 self._add_line(line)
-            await asyncio.sleep(0)  # lets other tasks run, since `read` may return without waiting
+            await asyncio.sleep(0)  # lets other tasks run, as `read` may not wait
         for line in splitter.end():
             self._add_line(line)
 
@@ -266,12 +266,12 @@ _MAX_PROGRESS_CHARACTERS = 200
 async def start(
     program: str, words: Sequence[str], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
-    """Start the process, with one pipe for the output of the process and its children.
+    """Start the process. One pipe receives the output of the process and its children.
 
     Raises TreadleError if the program cannot be started.
 
-    This function creates the pipe itself. With a pipe of asyncio, the end of the process is
-    reported only after its last child has closed the pipe.
+    This function creates the pipe itself. With a pipe that asyncio creates, asyncio reports the end
+    of the process only after its last child has closed the pipe.
     """
     receiving, sending = os.pipe()
     output = asyncio.StreamReader()
@@ -317,7 +317,7 @@ async def _end_run(
     """End all processes of the run, then the tasks that read and report its output."""
     await end_all(process.pid, mark, clock)
     await process.wait()
-    await asyncio.wait({reading}, timeout=_DRAIN)  # an unknown child may keep the pipe open
+    await asyncio.wait({reading}, timeout=_DRAIN)  # a child may survive and keep the pipe open
     reading.cancel()
     reporting.cancel()
     for ended in await asyncio.gather(reading, reporting, return_exceptions=True):

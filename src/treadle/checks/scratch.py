@@ -1,4 +1,4 @@
-"""Creates a copy of the working tree. A check may change the copy."""
+"""Creates a copy of the working tree for a check. The check may change the copy."""
 
 import asyncio
 import errno
@@ -25,7 +25,10 @@ _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
     ".nox", "target", *SHARED,
 })  # fmt: skip
-"""The names of folders that tools create. They are left out if git cannot list the files."""
+"""The names of folders that tools create.
+
+If git cannot list the files of the tree, these folders are left out of the copy.
+"""
 
 _NEVER_IN_A_NAME = frozenset({"..", ".git"})
 
@@ -34,13 +37,14 @@ _PREFIX = "treadle-check-"
 _IN_USE = "in-use"
 """The name of a lock file next to the copied tree.
 
-The process that created the copy locks the file while the process runs.
+The process that created the copy locks this file until the copy is removed. The lock also ends if
+the process is killed.
 """
 
 MAX_COPIED_BYTES = 4_000_000_000
 """The maximum size of all files of a copy in bytes.
 
-A sparse file can be small on disk but large when copied.
+The limit protects the disk from sparse files, which can be small on disk but large when copied.
 """
 
 _LISTING = (
@@ -51,25 +55,25 @@ _LISTING = (
 _LISTING_SECONDS = 30
 """The time limit of `git ls-files` in seconds.
 
-A repository can make git wait forever, since an ignore file may be a pipe.
+Without it, git could wait forever if an ignore file of the repository is a pipe.
 """
 
 _NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 """Environment variables that stop git from fetching missing objects.
 
-A repository could choose the program that git starts for that.
+Fetching would be dangerous, since the repository may choose the program that git starts for it.
 """
 
 
 @asynccontextmanager
 async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIterator[Path]:
-    """Yields the folder of a copy of the tree at `root` with `files`, then removes the copy.
+    """Yields a copy of the tree at `root`, in which `files` are changed, and then removes the copy.
 
     The keys of `files` are POSIX paths relative to the root, and the values are the contents of the
-    files. The value None removes a file. Files are copied, never linked. Ignored files and `.git`
-    itself are left out. Folders of installed packages (`SHARED`) are links to the folders in
-    `root`. A link that leads out of `root` keeps its target. Copies that killed processes left
-    behind are removed too. Raises PathRefusedError for a path in `files` that leads out of the
+    files. The value None removes a file. Files are copied and not linked. Ignored files and the
+    folder `.git` are left out. Folders of installed packages (`SHARED`) are links to the folders in
+    `root`. A link that leads out of `root` keeps its target. Older copies whose processes were
+    killed are removed too. Raises PathRefusedError for a path in `files` that leads out of the
     root, and TreadleError when the copy cannot be created.
     """
     try:
@@ -94,7 +98,7 @@ async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove the copies in `folder` that no process locks. Their processes were killed."""
+    """Remove the copies in `folder` that no process locks, since their processes were killed."""
     for copy in folder.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # the copy is owned by another user, in use, or just removed
             if copy.lstat().st_uid != os.getuid():
@@ -165,15 +169,15 @@ class _Copy:
                     self._copy_entry(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
-                self._write_file(name, data)  # removals first: a file may become a folder
+                self._write_file(name, data)  # removals first, since a folder may replace a file
         except OSError as error:
             raise _no_copy(self._root, error) from error
 
     def _copy_entry(self, name: Path) -> None:
         """Copy a file or link of the tree, or all files of a nested repository. Skip other entries.
 
-        Paths that lead out of the tree are skipped too, since git does not check the paths in its
-        index. Paths with too many parts are also skipped.
+        Paths that lead out of the tree are skipped too. The list of files may contain them, since
+        git does not check the paths in its index. Paths with too many parts are also skipped.
         """
         leads_out = name.is_absolute() or not _NEVER_IN_A_NAME.isdisjoint(name.parts)
         if leads_out or len(name.parts) > MAX_DEPTH + 1:
@@ -183,7 +187,7 @@ class _Copy:
         source, target = self._root / name, self.tree / name
         try:
             status = source.lstat()
-        except FileNotFoundError:  # deleted, but still in git's index
+        except FileNotFoundError:  # the file was deleted, but git's index still has it
             return
         if stat.S_ISLNK(status.st_mode):
             self._link(source, target)
@@ -196,8 +200,9 @@ class _Copy:
     def _folder(self, name: Path) -> bool:
         """Create a folder of the copy, with its parents.
 
-        Returns False if the folder or a parent is a link in the original. Nothing is written
-        through a link.
+        Returns False if the folder or one of its parents is a link in the original tree. In this
+        case nothing is created, since a write through a link could change files outside of the
+        copy.
         """
         if name not in self._folders:
             real = self._folder(name.parent) and not (self._root / name).is_symlink()
@@ -209,8 +214,8 @@ class _Copy:
     def _copy_file(self, name: Path, target: Path) -> None:
         """Copy the bytes, the mode and the times of a file to a new file.
 
-        The file system shares the bytes of both files if it can. The original is opened without
-        following links, since a link may have just replaced it.
+        If the file system supports it, both files share the bytes on disk. The original is opened
+        without following links, since a link may have replaced it after it was examined.
         """
         with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
             status = os.fstat(original.fileno())
@@ -277,8 +282,8 @@ class _Copy:
 def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
     """Copy the first `size` bytes of a file. `size` is its size when the copy begins.
 
-    Bytes that another program appends meanwhile are left out. The file system shares the bytes of
-    both files if it can.
+    Bytes that another program appends during the copying are left out. If the file system supports
+    it, both files share the bytes on disk.
     """
     left = size
     try:
@@ -336,7 +341,7 @@ def _tree_paths(root: Path) -> Iterator[str]:
 def _walked(root: Path) -> Iterator[str]:
     """Yield the paths of files and links below `root`, without folders that tools create."""
     waiting = [""]
-    while waiting:  # os.walk may recurse too deeply in a deep tree
+    while waiting:  # `os.walk` may exceed the recursion limit
         folder = waiting.pop()
         try:
             entries = list(os.scandir(root / folder))

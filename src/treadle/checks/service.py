@@ -1,4 +1,4 @@
-"""Finds the checks of one repository, and runs them in the tree or in a copy with a proposal."""
+"""Finds the checks of a repository, and runs them in its tree, or in a copy with a proposal."""
 
 import asyncio
 import difflib
@@ -19,10 +19,11 @@ from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
-"""Returns the files that result from the proposal with the given id.
+"""A function that returns the files that a proposal changes, as they are after the change.
 
-The keys are paths relative to the root, and the values are contents. The content of a removed file
-is None. The function blocks. It raises TreadleError for an unknown proposal.
+Its argument is the id of the proposal. The keys of the result are paths relative to the root, and
+the values are contents. The content of a removed file is None. The function blocks. It raises
+TreadleError for an unknown proposal.
 """
 
 
@@ -56,7 +57,7 @@ class Checks:
     async def get(self, name: str) -> Check:
         """Find the check with the name `name`.
 
-        Raises NotFoundError, which suggests similar names.
+        If there is none, raises NotFoundError with similar names.
         """
         checks = {check.name: check for check in await self.find()}
         if name in checks:
@@ -80,14 +81,14 @@ class Checks:
         """The program that a check starts, or None if it is not installed. This method blocks."""
         try:
             return program_of(check.argv[0], self._root, self._check_environment().variables)
-        except OSError:  # the program is unreadable, and starting it reports the reason
+        except OSError:  # the program is unreadable; starting it fails with the reason
             return None
 
     def run_by(self, check: Check, proposal: str) -> tuple[tuple[str, str], ...]:
-        """Files that a proposal changes and that determine what the check runs, with the reasons.
+        """The files that a proposal changes and that determine which code the check runs.
 
-        These files are protected files, and files that the command names. This method blocks. It
-        raises TreadleError for an unknown proposal.
+        Each has a reason. They are protected files, and files that the command names. This method
+        blocks. It raises TreadleError for an unknown proposal.
         """
         named = {os.path.normpath(word) for word in check.argv}
         found = []
@@ -130,9 +131,9 @@ class Checks:
     ) -> CheckRun:
         """Run a check of this repository, and return the run with the parsed output.
 
-        `paths` are results of the method `paths`. If `proposal` is the id of a proposal, the check
-        runs in a copy of the tree with the proposal applied. `allowed` is the program that the user
-        allowed. This method refuses to run another program.
+        `paths` is a result of the method `paths`. If `proposal` is the id of a proposal, the check
+        runs in a copy of the tree to which the proposal was applied. `allowed` is the program that
+        the user allowed. If the check would start another program, this method raises TreadleError.
         """
         given = await asyncio.to_thread(self._check_environment)
         if allowed is not None:

@@ -71,7 +71,7 @@ def _read(line_read: "asyncio.Future[str]") -> None:
         if not line_read.done():
             line_read.set_result(line)
 
-    with contextlib.suppress(RuntimeError):  # the event loop has ended
+    with contextlib.suppress(RuntimeError):  # raised if the event loop has ended
         line_read.get_loop().call_soon_threadsafe(set_line)
 
 
@@ -216,7 +216,7 @@ class ProposalPrompt:
             return ApprovalScope.DENIED, words
         try:
             await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
-        except TreadleError as error:  # another program has already decided the proposal
+        except TreadleError as error:  # another program has already approved or denied it
             report_line(f"  ! {error}")
             return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words
@@ -251,7 +251,7 @@ class ProposalPrompt:
 
 
 def _print_diff_line(line: str) -> None:
-    """Print a line of a diff, which is already escaped and may contain colours."""
+    """Print a line of a diff. The line is already escaped and may contain colours."""
     print(f"  {line}", file=sys.stderr, flush=True)
 
 

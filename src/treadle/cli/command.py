@@ -97,7 +97,7 @@ def allow_program(parser: argparse.ArgumentParser) -> None:
 
 
 def terminal_width() -> int | None:
-    """Return the number of columns of the terminal. None if standard output is not a terminal."""
+    """Return the number of columns of the terminal, or None if the output is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

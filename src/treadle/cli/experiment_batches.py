@@ -180,9 +180,10 @@ def _print_progress(progress: "Progress") -> None:
 
 
 class ProgressLine:
-    """Prints progress to standard error: on a terminal one updated line, else several lines.
+    """Prints progress to standard error. On a terminal it updates one line.
 
-    The end of the context ends an open line, so that other output can follow.
+    Otherwise it prints several lines. The end of the context ends an open line, so that other
+    output can follow.
     """
 
     def __init__(self) -> None:

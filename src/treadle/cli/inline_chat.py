@@ -28,9 +28,9 @@ from treadle.tui.actions import ACTIONS
 
 _PROMPT = "> "
 _CONTINUED = "\\"
-"""A line that ends so continues on the next one."""
+"""The character at the end of a line that continues on the next line."""
 _COMMANDS = frozenset({"quit", "new", "help"})
-"""The actions of the registry that work at this prompt."""
+"""The names of the actions in `ACTIONS` that work at this prompt."""
 
 
 class _StoppedError(Exception):
@@ -103,7 +103,10 @@ class InlineChat:
         return True
 
     async def _serve(self, text: str) -> int | None:
-        """Serve a message. Ctrl+C ends the turn. Returns the number of a signal that ends all."""
+        """Serve a message. Ctrl+C ends the turn.
+
+        Returns the number of a signal that ends the process.
+        """
         request_id, output = new_id(), Terminal(SystemClock())
         turn = asyncio.create_task(
             show_turn(self._ask(text, request_id, output), output, self._bus, request_id)
@@ -141,7 +144,10 @@ class InlineChat:
 async def chat_inline(
     root: Path, loaded: LoadedConfig, choices: Choices, session: str | None
 ) -> int:
-    """Hold a conversation about the repository at `root`. Raises TreadleError at the start."""
+    """Hold a conversation about the repository at `root`.
+
+    Raises TreadleError if the conversation cannot begin.
+    """
     for warning in loaded.warnings:
         report_line(f"! {warning}")
     bus = EventBus()
@@ -156,8 +162,9 @@ async def chat_inline(
 def _read_message() -> str:
     """Read a message of one or more lines, with the keys and the history of readline.
 
-    The event loop waits meanwhile, because no turn runs. Raises EOFError, KeyboardInterrupt and
-    _StoppedError. An exception lets readline restore the terminal.
+    The function blocks the event loop, which is harmless while no turn runs. Raises EOFError,
+    KeyboardInterrupt and _StoppedError. A signal raises an exception here, so that readline can
+    restore the terminal.
     """
     with suppress(ImportError):  # some builds of Python have no readline
         import readline  # noqa: F401  (changes `input`)

@@ -157,7 +157,7 @@ def _warn_of_variables(*, quick: bool) -> None:
     """Report environment variables that begin with TREADLE_ but are not settings.
 
     With `quick`, names with a known first part are accepted without reading the settings, because
-    loading them takes longer than a search.
+    loading the settings takes longer than a search.
     """
     from treadle.config.variables import NOT_SETTINGS, PREFIX, has_known_start
 
@@ -177,7 +177,7 @@ def _show_logs() -> None:
 
 
 def _silence_logs() -> None:
-    """Hide log records, which may contain tracebacks. Events report the errors.
+    """Hide log records, which may contain tracebacks. Events report the same errors to the user.
 
     Commands with an event loop have already imported `logging`. For other commands, this function
     avoids the slow import.

@@ -15,7 +15,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def print_text(text: str = "") -> None:
-    """Print text on standard output, which may have several lines."""
+    """Print text, which may have several lines, on standard output."""
     print(printable(text))
 
 

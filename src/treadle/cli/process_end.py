@@ -1,4 +1,4 @@
-"""The end of the process: flushes standard output, and leaves threads that still run."""
+"""The end of the process: flushes standard output, and does not wait for threads."""
 
 import os
 import sys

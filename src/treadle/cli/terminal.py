@@ -135,7 +135,8 @@ class Terminal:
             case ev.ModelDelta(reasoning=False) if not self._answer_at_once:
                 self._set_state("the model is thinking")
                 return
-        if not isinstance(event, ev.ModelWaiting):  # the state line shows the silence
+        # The state line already shows how long nothing has arrived.
+        if not isinstance(event, ev.ModelWaiting):
             self._set_state(activity(event) or self._state)
         if isinstance(event, ev.ModelDelta) and not event.reasoning:
             self._answer(self._splitter.feed(event.text), raw=event.text)

@@ -26,7 +26,7 @@ _UNANSWERED = {
     StopReason.COST_LIMIT,
     StopReason.TIME_LIMIT,
 }
-"""The stop reasons of turns without an answer. The command's exit status is then not 0."""
+"""The stop reasons of turns without an answer. They make the exit status nonzero."""
 
 
 class TurnOutput(Protocol):

@@ -129,7 +129,7 @@ class CodeIndex:
         self.close()
 
     def _guarded(self, action: Callable[[], T]) -> T:
-        """Run `action`. If the file is damaged, rebuild the index and run `action` again."""
+        """Run `action`. If the index file is damaged, rebuild the index and run `action` again."""
         try:
             return action()
         except sqlite3.OperationalError as error:
@@ -187,7 +187,7 @@ class CodeIndex:
             else:
                 from treadle.code.retrieval.file_ranking import (
                     rank_files,
-                )  # most searches do not need it
+                )  # imported late, since most searches do not need it
 
                 with self._store.reading() as connection:
                     results = rank_files(connection, found, vector_scores, top_k)
@@ -217,7 +217,8 @@ class CodeIndex:
             parts: tuple[str, ...] = ("lexical",)
             defined = definitions(connection, question.text)
             if not defined:
-                from treadle.code.retrieval.candidates import find_users  # loads the graph
+                # imported late, since it loads the graph
+                from treadle.code.retrieval.candidates import find_users
 
                 defined = find_users(connection, self._graph(connection), question.text)
                 parts = ("lexical", "graph")
@@ -232,7 +233,8 @@ class CodeIndex:
         self, question: Question, view: View
     ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
         """Return the candidates that words, vectors, the graph and git history find."""
-        from treadle.code.retrieval.candidates import find_candidates  # loads the graph
+        # imported late, since it loads the graph
+        from treadle.code.retrieval.candidates import find_candidates
 
         if self._own is not None:
             self._own.renew()
@@ -256,7 +258,7 @@ class CodeIndex:
         return found, vector_scores, (*parts, vector_query.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
-        """Return the graph. The graph keeps the rows that it has read until the index changes."""
+        """Return the graph. Until the index changes, the graph keeps the rows that it has read."""
         from treadle.code.graph.tables import Graph
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -282,7 +284,8 @@ class CodeIndex:
         compared with the indexed hashes. If a file has changed, the index is refreshed first. An
         answer is never above the budget.
         """
-        from treadle.code.context import assembly, selection  # searches need neither
+        # imported late, since searches need neither module
+        from treadle.code.context import assembly, selection
 
         def select_items() -> selection.SelectedItems:
             question, hits, named = self._ranked(query)
@@ -363,9 +366,7 @@ class CodeIndex:
     def names(self, beginning: str, *, limit: int) -> tuple[FoundItem, ...]:
         """Return items whose name or canonical path begins with `beginning`.
 
-        Upper and lower case do not matter.
-
-        The index is that of the last refresh.
+        Upper and lower case do not matter. The items are those of the last refresh.
         """
         from treadle.code.retrieval.lookup import beginning_with
 
@@ -389,8 +390,8 @@ class CodeIndex:
     ) -> EdgeList:
         """Return the edges from and to an item.
 
-        The item must be from a `lookup` since the last refresh. Edges without a target are listed
-        with the reason.
+        The item must be from a `lookup` since the last refresh. An edge without a target has the
+        reason why its target is unknown.
         """
         from treadle.code.graph.edges import walk
         from treadle.code.graph.tables import Graph
@@ -419,7 +420,8 @@ class CodeIndex:
     def status(self) -> IndexStatus:
         """Return the size of the index, and whether the index matches the files of the tree.
 
-        The files are compared by size, times and inode, and recently changed files by their hash.
+        The files are compared by size, times and inode. Recently changed files are also compared by
+        hash.
         """
 
         def run() -> IndexStatus:

@@ -297,7 +297,7 @@ class ContextResult(NamedTuple):
 
 
 class RefreshReport(NamedTuple):
-    """The result of a refresh. `skipped` maps each path that is not indexed to the reason."""
+    """The result of a refresh. `skipped` has the reason for each path that is not indexed."""
 
     added: int
     changed: int

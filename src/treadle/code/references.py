@@ -53,7 +53,8 @@ class Import(NamedTuple):
 
     `name` is "*" if all public names are bound. `name` is empty for a re-export, which does not
     bind a name. `member` is empty if the module itself is imported. `exported` is the name under
-    which other files can import the target from this file. `exported` is empty if they cannot.
+    which other files can import the target from this file. `exported` is empty if other files
+    cannot import the target from this file.
     """
 
     scope: int

@@ -31,9 +31,9 @@ class Snippet:
 def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes) -> str:
     """Return the snippet as text.
 
-    Raises `ValueError` for content that the format cannot carry exactly: content whose length in
-    UTF-8 is not `end - start`, content or a path that is not UTF-8, and a path with a line break or
-    `"`.
+    Raises `ValueError` if the format cannot carry the arguments exactly. This is the case if the
+    length of the content in UTF-8 is not `end - start`, if the content or the path is not UTF-8, or
+    if the path has a line break or `"`.
     """
     data = content.encode() if isinstance(content, str) else content
     if not 0 <= start <= end or len(data) != end - start:

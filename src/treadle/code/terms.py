@@ -70,7 +70,7 @@ STOP_WORDS = frozenset(
         "located", "tell",
     }
 )  # fmt: skip
-"""Words in questions that do not describe code.
+"""Words that occur in questions and do not describe code.
 
 These words are indexed, since names contain them too. A query leaves them out if it has other
 words.
@@ -104,7 +104,7 @@ class Stemmer(Protocol):
     Only one thread at a time may use a stemmer.
     """
 
-    def stemWord(self, word: str) -> str: ...  # noqa: N802  (its own name)
+    def stemWord(self, word: str) -> str: ...  # noqa: N802  (the name in Snowball)
 
 
 def _make_terms(word: str) -> tuple[str, ...]:

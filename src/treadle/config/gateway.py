@@ -35,9 +35,9 @@ class GatewayRoute(Section):
     headers: Annotated[dict[str, str], UserOnly()] = Field(default_factory=dict)
     """Headers that the call must have. Their values may contain `*` and `?`."""
     tools: Annotated[bool | None, UserOnly()] = None
-    """If true, the call must offer tools. If false, it must not. If unset, both kinds match."""
+    """If true, the call must offer tools. If false, it must offer none. If unset, both match."""
     images: Annotated[bool | None, UserOnly()] = None
-    """If true, the call must contain images. If false, it must not. If unset, both kinds match."""
+    """If true, the call must contain images. If false, it must have none. If unset, both match."""
     min_size: Annotated[Size | None, UserOnly()] = None
     """Minimum size of the request body."""
     max_size: Annotated[Size | None, UserOnly()] = None

@@ -51,7 +51,7 @@ def _names(dotted: str) -> tuple[str, ...]:
 MAX_FILE_BYTES = 1_000_000
 """The maximum size of a configuration file in bytes.
 
-A repository may contain any file at this path.
+The limit is needed because a repository may contain any file at this path.
 """
 
 

@@ -112,7 +112,7 @@ class ToolSettings(Section):
     """How tools are run."""
 
     timeout: float = Field(default=30.0, gt=0)
-    """Timeout of a call in seconds, unless its tool sets another."""
+    """Timeout of a tool call in seconds, unless the tool sets its own timeout."""
     background_timeout: float = Field(default=600.0, gt=0)
     """Timeout of a background tool call, such as a build, in seconds."""
     max_concurrent: int = Field(default=8, ge=1, le=64)
@@ -138,7 +138,7 @@ class LimitSettings(Section):
     """Limits that end a request session early. An unset limit does not apply."""
 
     tool_calls: int | None = Field(default=None, ge=1)
-    """Maximum number of tool calls. The model then answers once more, without tools."""
+    """Maximum number of tool calls. At the limit, the model answers once more, without tools."""
     tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
     """Maximum input and output tokens of all model requests. Unreported tokens are estimated."""
     cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
@@ -146,7 +146,7 @@ class LimitSettings(Section):
     unknown_price: Annotated[float | None, NeedsConsent()] = Field(default=None, ge=0)
     """US dollars per million tokens for replies of unknown cost. Use 0 for a free model."""
     seconds: float | None = Field(default=None, gt=0)
-    """Maximum seconds after the user's message. Work that still runs is then cancelled."""
+    """Maximum seconds after the user's message. At the limit, work that still runs is cancelled."""
 
 
 class ApprovalSettings(Section):
@@ -214,7 +214,7 @@ class TerminalSettings(Section):
     """The interactive terminal, `treadle chat`."""
 
     keys: Literal["default", "vim", "emacs"] = "default"
-    """Keys of the prompt and of lists."""
+    """Key bindings of the prompt and of lists."""
     theme: Literal["dark", "light", "high-contrast", "ansi"] = "dark"
     """Colours. `ansi` uses the 16 colours and the background of your terminal."""
     reduced_motion: bool = False
@@ -222,9 +222,9 @@ class TerminalSettings(Section):
     bell: bool = False
     """Whether the bell sounds when a turn ends or needs your approval."""
     notify: bool = False
-    """Whether your desktop shows a notification then. Your terminal must support OSC 9 or 777."""
+    """Whether a notification appears when `bell` would ring. The terminal needs OSC 9 or 777."""
     notify_after: float = Field(default=10.0, ge=0)
-    """Seconds of a turn before it gives a signal. It gives one earlier if you switched windows."""
+    """Seconds before a turn causes a bell or a notification, or less if you switched windows."""
 
 
 class Settings(Section):

@@ -125,7 +125,7 @@ def _has_mark(path: Path, mark: type) -> bool:
 
 
 def is_text(field: FieldInfo) -> bool:
-    """Whether the value of the setting may be text, including one of several fixed words."""
+    """Whether the value of the setting may be text. A choice of fixed words counts as text."""
     kinds = get_args(field.annotation) or (field.annotation,)
     return get_origin(field.annotation) not in (tuple, dict) and any(
         getattr(kind, "__origin__", kind) is str or isinstance(kind, str) for kind in kinds

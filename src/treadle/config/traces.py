@@ -9,7 +9,7 @@ from treadle.config.section import Age, Section, Size, UserOnly, checked
 LARGEST_PROGRAM = 10_000
 """The maximum size of a compiled pattern, in RE2 instructions.
 
-Each pattern is tried on every text of every span.
+A larger pattern would be slow, since each pattern is tried on every text of every span.
 """
 Severity = Literal["high", "medium", "low"]
 Role = Literal["system", "user", "assistant", "tool", "arguments", "document", "error", "other"]
@@ -111,6 +111,6 @@ class TraceSettings(Section):
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
     """Port for OTLP/gRPC, in addition to HTTP (extra `grpc`). If unset, gRPC is disabled."""
     models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
-    """Traces that models may read. If unset: all on the page, only this repository's over MCP."""
+    """Traces that models may read. Unset means all on the page, and this repository's over MCP."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings)

@@ -19,7 +19,8 @@ from treadle.owner_only import private_folder
 class SavedSetting:
     """A setting that was saved in the file at `path`.
 
-    `overridden_by` is the source of another value that is in force, or null.
+    If another source overrides the saved value, `overridden_by` is that source. Otherwise it is
+    null.
     """
 
     path: str
@@ -29,7 +30,7 @@ class SavedSetting:
 def save_setting(root: Path, env: Mapping[str, str], key: str, value: str) -> SavedSetting:
     """Set a top-level key of the user's configuration file, and create the file if necessary.
 
-    Raises ConfigError if the file cannot be read or written. It then stays as it was.
+    Raises ConfigError if the file cannot be read or written. In this case the file does not change.
     """
     path, _ = config_paths(root)
     try:

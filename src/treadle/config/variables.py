@@ -7,8 +7,9 @@ NOT_SETTINGS = frozenset({
 })  # fmt: skip
 """Variables that are not settings, because other code reads them.
 
-They set the data folder, tracebacks, the address and API key of an unnamed provider, and the access
-token of the server. The key and the token must never become part of the settings.
+They set the data folder, switch on tracebacks, set the address and API key of a provider that has
+no table in the settings, and contain the access token of the server. The key and the token must
+never become part of the settings.
 """
 
 TOP_LEVEL = frozenset({

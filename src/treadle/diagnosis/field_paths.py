@@ -34,7 +34,10 @@ def step(path: str, key: str | int) -> str:
 
 
 def text_at(span: Span, path: str) -> str | None:
-    """Return the text at `path`, or another value as compact JSON. None if there is no value."""
+    """Return the text at `path`, or another value as compact JSON.
+
+    The result is None if there is no value.
+    """
     try:
         steps = tuple(_steps(path))
     except ValueError:
@@ -49,7 +52,7 @@ def text_at(span: Span, path: str) -> str | None:
 
 
 def as_text(value: object) -> str | None:
-    """Return the text that evidence quotes for a value. None for a missing value."""
+    """Return the text that evidence quotes for a value, or None for a missing value."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

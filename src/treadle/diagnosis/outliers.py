@@ -2,8 +2,8 @@
 
 The baseline is a median, since outliers hardly move a median. Durations and costs are skewed, so
 their logarithms are compared. The distance from the median is measured in units of the median
-absolute deviation times 1.4826. This factor makes the unit equal to the standard deviation of a
-normal distribution. Iglewicz and Hoaglin (1993) recommend 3.5 as the bound.
+absolute deviation times 1.4826. With this factor, the unit equals the standard deviation if the
+values are normally distributed. Iglewicz and Hoaglin (1993) recommend 3.5 as the bound.
 """
 
 import math

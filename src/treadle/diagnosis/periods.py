@@ -31,8 +31,8 @@ class Change:
 def period_of(query: Query, now_us: int) -> Period | None:
     """Return the period from a query's latest lower bound to its earliest upper bound.
 
-    Without an upper bound, the period ends at `now_us`. None if the query has no lower bound, or if
-    the period is empty.
+    Without an upper bound, the period ends at `now_us`. The result is None if the query has no
+    lower bound, or if the period is empty.
     """
     since = [
         int(each.values[0]) + (each.operator is Operator.MORE)

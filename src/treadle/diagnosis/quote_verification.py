@@ -48,7 +48,7 @@ class VerifiedAnswer:
 def verify_findings(
     findings: Iterable[Finding], source: SpanSource
 ) -> tuple[tuple[Finding, ...], int]:
-    """Return the findings whose evidence is in the source, and the number of other findings."""
+    """Return the findings whose quote is in the source, and how many findings were removed."""
     every, spans = tuple(findings), CachedSpans(source)
     kept = tuple(each for each in every if has_quote(each.evidence, spans))
     return kept, len(every) - len(kept)

@@ -41,7 +41,7 @@ _CUT = re.compile(
     r"|(?:\.{3}|\u2026)\s*\d+ more (?:char(?:acter)?s|bytes|items)\s*\]?\s*\Z",
     re.IGNORECASE,
 )
-"""Matches a note at the end of a text that states that text is missing."""
+"""Matches a note such as "[truncated]" at the end of a text."""
 _SHORTEST_LIMIT = 64
 _ROUND = (100, 128, 250, 256)
 

@@ -19,7 +19,7 @@ class RepeatedFailure:
     """Findings of the same kind and tool whose quotes differ only by numbers and ids."""
 
     name: str
-    """The name of the tool. Empty for findings without a tool."""
+    """The name of the tool. It is empty for findings without a tool."""
     findings: tuple[Finding, ...]
 
     @property

@@ -30,7 +30,7 @@ def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
     """Return how many microseconds each span ran while none of its children ran.
 
     Concurrent children count once, and only within the time of their parent. A span without an end,
-    or with an end before its start, has no own time and takes none from its parent.
+    or with an end before its start, has no own time. It does not reduce the own time of its parent.
     """
     known = {reference(span): span for span in spans}
     below: dict[SpanReference, list[tuple[int, int]]] = defaultdict(list)
@@ -134,7 +134,10 @@ def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
 
 
 def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]:
-    """Return the roots, and the children of each span. The span that ends last comes first."""
+    """Return the roots, and the children of each span.
+
+    In each list, the last to end comes first.
+    """
     roots: list[T] = []
     children: dict[SpanReference, list[T]] = defaultdict(list)
     for node in arrange(spans):

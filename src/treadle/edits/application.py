@@ -33,7 +33,7 @@ WRITTEN_STATES = frozenset({
 ReadFile = Callable[[str], bytes | None]
 """Returns the content of the file at a path relative to the root, or None if there is no file.
 
-Raises EditError for a path that is not a regular file, and OSError.
+Raises EditError for a path that is not a regular file, and OSError for other failures.
 """
 
 Placing = Callable[[FileChange, bytes], FileChange]
@@ -52,7 +52,7 @@ class Prepared:
 
 
 def require_fresh(change: FileChange, present: bytes) -> FileChange:
-    """Return `change` unchanged. Raises EditError if the file has changed since it was staged."""
+    """Return `change` unchanged. Raises EditError if the file has changed since staging."""
     if content_hash(present) == change.base_hash:
         return change
     relocate(change, present)  # raises an error that names the hunks that no longer match
@@ -69,7 +69,7 @@ def require_fresh(change: FileChange, present: bytes) -> FileChange:
 def fit_changes(
     read: ReadFile, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
-    """Fit each change with `placing`. Yield it with the content of its file before and after.
+    """Fit each change with `placing`. Yield it with its file's content before and after the change.
 
     The content before is None if the change creates the file. The content after is None if the
     change deletes the file. After a rename, the content is at the target of the rename. Raises
@@ -114,8 +114,8 @@ def prepare(
 ) -> Prepared:
     """Read the files, fit the changes to them, and compute the writes.
 
-    For an undo or redo, `last` contains the changes that are reverted. The writes then use the file
-    permissions and the folders that `last` recorded.
+    For an undo or redo, `last` contains the changes that are reverted. In this case, the writes use
+    the file permissions and the folders that `last` recorded.
     """
     formerly = {each.path: each for each in last.written} if last else {}
     applied: list[FileChange] = []
@@ -191,7 +191,7 @@ def write_prepared(
 
 
 def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
-    """The proposal after a failed write, with the state conflicted or failed and the reason.
+    """The proposal after a failed write. It has the state conflicted or failed, and a reason.
 
     After a failed undo or redo, the proposal stays unchanged.
     """
@@ -222,9 +222,9 @@ def plan_reversal(
     """The changes that undo or redo the changes `last`, so that the proposal gets the state `goal`.
 
     If some files have changed so that an undo no longer fits them, `keep_changed` leaves these
-    files out. At least one other file must remain. Otherwise this function raises EditError of kind
-    conflict, which names each changed file. `files` limits the changes to the files with these
-    numbers.
+    files out. Without `keep_changed`, or if no other file remains, this function raises EditError
+    of kind conflict, which names each changed file. `files` limits the changes to the files with
+    these numbers.
     """
     if goal is not ProposalState.UNDONE:
         return Reversal(reverting_changes(proposal, last, goal, files))
@@ -253,9 +253,11 @@ def reverting_changes(
     goal: ProposalState,
     files: Collection[int] | None = None,
 ) -> tuple[FileChange, ...]:
-    """The changes of each file that revert the last application to reach the state `goal`.
+    """The changes that bring the proposal from its current state to the state `goal`.
 
-    They are not fitted to the current files. `files` limits them to the files with these numbers.
+    Most of them revert changes of `last`. To redo a partly undone proposal, they repeat the changes
+    of its undone files. They are not fitted to the current files. `files` limits them to the files
+    with these numbers.
     """
     undone = proposal.undone_files()
     if proposal.state is not ProposalState.PARTLY_UNDONE:

@@ -1,10 +1,10 @@
 """Writes either all files of a plan or none.
 
 The new content of each file is written to a temporary file in the same folder, and synced. Then
-each temporary file exchanges its name with the old file, one after the other. At the end, all files
-are read again. After each exchange, the old file is compared with its expected content once no
-program can write to it. If another program has changed the old file, the names are exchanged back.
-After any failure, all files are restored.
+each temporary file exchanges its name with the old file, one after the other. After each exchange,
+Treadle waits until no program can write to the old file, and then compares the old file with its
+expected content. If another program has changed the old file, the names are exchanged back. At the
+end, all files are read again. After any failure, all files are restored.
 """
 
 import errno
@@ -22,8 +22,9 @@ from treadle.events.types import ErrorKind
 
 _PATIENCE = 50
 _PAUSE_SECONDS = 0.01
-"""The maximum number of pauses, and the seconds of each pause, while another program can write to a
-file that was exchanged.
+"""The maximum number of pauses, and the seconds of each pause.
+
+Treadle pauses while another program can still write to a file that was exchanged.
 """
 
 
@@ -242,7 +243,7 @@ class FileWrite:
     `before` is None for a new file. `after` is None if the write removes the file. `temporary` is
     an unused name in the folder of the file. A new file gets the permissions `mode`, or the
     permissions of the file at `like`. `folders` are created before the write, outermost first. If
-    the write removes the file, those of the `folders` that are then empty are removed too.
+    the write removes the file, it also removes those of the `folders` that have become empty.
     """
 
     path: str

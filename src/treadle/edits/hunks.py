@@ -1,4 +1,7 @@
-"""Converts replacements of byte ranges to hunks of whole differing lines with context lines."""
+"""Converts replacements of byte ranges to hunks.
+
+A hunk has the whole lines that differ, and the context lines around them.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -92,7 +95,7 @@ def add_context(
     """The offset of `text` in the extended text, and the extended text.
 
     The extended text is `text` with the last lines of `before` and the first lines of `after`.
-    `lines` states how many lines of each.
+    `lines` has the number of lines from `before`, and the number of lines from `after`.
     """
     head = split_lines(before, line_break)
     head = head[max(0, len(head) - lines[0]) :]

@@ -17,9 +17,9 @@ _WIDTHS = (4, 2, 8, 3)
 class Reindent:
     """Converts the indentation of lines that a model wrote to the indentation of the file.
 
-    `seen` maps each indentation of a matched line to the indentation of that line in the file.
-    Other lines get the prefix `added` or lose the prefix `removed`. If the model and the file use
-    tabs differently, the indentation is counted in columns, with `width` columns for a tab, and
+    `seen` maps the indentation of a matched line in the model's text to its indentation in the
+    file. Other lines get the prefix `added` or lose the prefix `removed`. If the model and the file
+    use tabs differently, the indentation is counted in columns, with `width` columns for a tab, and
     moved by `shift` columns. `tabs` states whether the file uses tabs.
     """
 
@@ -220,8 +220,8 @@ def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes
     Three criteria are tried in turn. The first criterion compares the lines, as they are and with
     `indent` added, with the old lines of the item. The second criterion compares the smallest
     indentation with the smallest indentation in the old lines. The third criterion examines the
-    next line that has exactly the indentation `indent`. If the lines are indented as in the file,
-    that line must close or continue the item.
+    first of the lines that has exactly the indentation `indent`. If the lines are indented as in
+    the file, that line must close or continue the item.
     """
     known = {line for line in old if line.strip(WHITE_SPACE)}
     rest = [line for line in rest if line.strip(WHITE_SPACE)]

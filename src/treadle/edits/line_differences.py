@@ -12,9 +12,10 @@ Difference = tuple[int, int, int, int]
 """In (a, b, c, d), lines a to b - 1 of the old text become lines c to d - 1 of the new text."""
 
 _VISITS = 1_500_000
-"""The approximate number of line visits after which the search stops. They take about a second.
+"""The approximate number of line visits after which the search stops.
 
-Each part of unequal length that was not searched then counts as one difference.
+This many visits take about a second. After that, each part of unequal length that was not searched
+counts as one difference.
 """
 
 _MAX_DEPTH = 300

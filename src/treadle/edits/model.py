@@ -119,7 +119,9 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes that are made together or not at all, in the order in which files were first named.
+    """Changes that are made together or not at all.
+
+    They are in the order in which the edits first name their files.
 
     `notes` are sentences for the model. Each note is about one part of an edit, such as white space
     that was ignored.

@@ -103,7 +103,10 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 def _check_order(
     source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
-    """Refuse a hunk that matches at its stated line, before the end of the previous hunk."""
+    """Refuse a hunk whose stated line matches, but is before the end of the previous hunk.
+
+    A match further below would be at another line than the patch states.
+    """
     lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
         raise EditError(
@@ -217,7 +220,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or match.end < len(source.data):
         return lines
-    last = match.kept[-1]  # empty if it is the end of the file, after a line end
+    last = match.kept[-1]  # empty for the empty line after a final line end
     unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)
@@ -300,8 +303,8 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
 def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
     """The numbers of the lines that equal the anchor.
 
-    If there are none, these are the numbers of the lines that begin with the anchor, if the anchor
-    does not end inside a word.
+    If no line equals the anchor, the result has the lines that begin with it. In such a line, the
+    anchor must not end inside a word.
     """
     inside = [(at, lines[at].strip(WHITE_SPACE)) for at in range(first, min(last + 1, len(lines)))]
     found = [at for at, line in inside if line == anchor]
@@ -316,8 +319,8 @@ def _scope_end(lines: list[bytes], at: int) -> int:
     """The number of the first line after the block that begins at line `at`.
 
     The lines of the block are indented more than line `at`, or close the block. If there is no
-    block, the result is the end of the file. The searched hunk may then be anywhere below the
-    anchor.
+    block, the result is the end of the file. In that case the searched hunk may be anywhere below
+    the anchor.
     """
     own = len(indentation(lines[at]))
     deeper = False

@@ -256,7 +256,7 @@ def _hunk(
     if not found:
         raise mismatch(number, "starts an empty hunk")
     if line is not None and all(mark == "+" for mark, _ in found):
-        line += 1  # the header of a hunk that only adds names the line before the hunk
+        line += 1  # if a hunk only adds lines, its header has the line before them
     return PatchHunk(
         tuple(found), line, anchors, at_end,
         no_newline_old=bool(unended & {" ", "-"}), no_newline_new=bool(unended & {" ", "+"}),
@@ -274,8 +274,8 @@ def parse_patch(text: str) -> tuple[EditRequest, ...]:
     """The edits of a unified diff (git's or plain) or of a `*** Begin Patch` patch.
 
     Line numbers and counts may be wrong. Lines may end with CRLF. Markdown fences and prose may
-    surround the patch. Raises EditError of kind parsing for text that cannot be parsed, changes of
-    file modes, copies and binary patches. The error names the line.
+    surround the patch. Raises EditError of kind parsing for text that cannot be parsed. Changes of
+    file modes, copies and binary patches cause the same error. The error names the line.
     """
     lines = Lines(text)
     if any(line.startswith((_BEGIN, _ADD, _DELETE, _UPDATE)) for line in lines.texts):

@@ -291,7 +291,7 @@ def _delete(request: DeleteFile, data: bytes | None, configured: Configured) -> 
 def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     """Whether `content`, which a patch states, is the content of the file.
 
-    Differences in line ends, and in bytes that are not readable, are ignored.
+    Differences in line ends, and in bytes that cannot be decoded, are ignored.
     """
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
     forms = {there, there.decode(errors="replace").encode()}

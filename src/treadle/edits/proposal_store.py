@@ -97,7 +97,7 @@ class AppliedChanges:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A write of a proposal that has begun.
+    """A write that has begun for a proposal.
 
     If the process dies, the write is completed or reverted later. `temporaries` has the name of one
     temporary file for each element of `applied.written`. Each temporary file is in the same folder
@@ -412,7 +412,7 @@ def encode_changes(changes: Sequence[FileChange]) -> bytes:
         }
         for change in changes
     ]
-    return zlib.compress(json.dumps(body).encode("ascii"))  # paths may contain lone surrogates
+    return zlib.compress(json.dumps(body).encode("ascii"))  # JSON escapes lone surrogates in paths
 
 
 def decode_changes(data: bytes) -> tuple[FileChange, ...]:

@@ -1,4 +1,7 @@
-"""Completes or reverts writes whose process died. A living process holds locks on its files."""
+"""Completes or reverts writes whose process died.
+
+A living process holds locks on the files that it writes.
+"""
 
 import logging
 import os
@@ -71,11 +74,13 @@ _log = logging.getLogger(__name__)
 
 
 def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ...]:
-    """Complete or revert every write in the journal whose process has died. Return the proposals.
+    """Complete or revert every recorded write whose process has died, and return the proposals.
+
+    The journal records the writes.
 
     A write counts as complete if all its files have the new content. Other writes are reverted.
-    Changes that another program made since are kept. A write that cannot be completed or reverted
-    now stays in the journal.
+    Changes that another program made meanwhile are kept. A write that cannot be completed or
+    reverted now stays in the journal.
     """
     ended: list[Proposal] = []
     for seen in store.journal(tree.root):
@@ -114,7 +119,7 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
     """Whether all files of the write got their new content, even if they have changed since.
 
-    The old files get temporary names, and are removed only once all files have their new content.
+    The old files get temporary names, and are removed only after all files have their new content.
     Therefore one missing old file proves that the write was complete.
     """
     all_new = True

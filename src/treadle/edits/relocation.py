@@ -30,10 +30,10 @@ _CONTEXTS = [
 def relocate(change: FileChange, present: bytes) -> FileChange:
     """Fit the change to `present`, the current content of a file in which other lines have changed.
 
-    A hunk is placed where its old bytes are, together with some of its context lines. This position
-    must be unique in the base and in the current file, and hunks keep their order. Raises EditError
-    of kind conflict if any hunk has no such position. The error names each such hunk, and the lines
-    that are now at its old position.
+    A hunk is placed where its old bytes occur together with some of its context lines. This
+    position must be unique in the base and in the current file, and hunks keep their order. Raises
+    EditError of kind conflict if any hunk has no such position. The error names each such hunk, and
+    the lines that are now at its old position.
     """
     found = content_hash(present)
     if change.base_hash == found:
@@ -94,7 +94,7 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
 
     Only numbers of context lines that made the position unique in the base are tried. The hunk may
     match with the lines before it at one position, and with the lines after it at another position.
-    Then both positions are returned.
+    In that case both positions are returned.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
     positions: set[int] = set()

@@ -52,7 +52,7 @@ class LineRangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchHunk:
-    r"""The lines of a hunk. Each is a mark (" ", "-" or "+") and a text without its line end.
+    r"""The lines of a hunk. A line is a mark (" ", "-" or "+") and a text without line end.
 
     `line` is the line number from a unified diff, which is only a hint. `anchors` are lines before
     the hunk, outermost first, such as `@@ class A` in a `*** Begin Patch` patch. `at_end` states

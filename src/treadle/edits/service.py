@@ -85,7 +85,7 @@ class Edits:
         self._examine = examine
 
     def with_examiner(self, examine: Examine) -> "Edits":
-        """Return an object for the same proposals that adds warnings from `examine`."""
+        """Return an object like this one, which adds warnings from `examine` to proposals."""
         return Edits(
             self.root, self._store,
             clock=self._clock, ids=self._ids, system=self._system, examine=examine,
@@ -203,7 +203,7 @@ class Edits:
     def preview(self, proposal_id: UUID) -> Mapping[str, bytes | None]:
         """The content of each file after the proposal is applied, or None if no file remains.
 
-        Raises EditError of kind conflict when a file has changed since it was staged.
+        Raises EditError of kind conflict when a file has changed since the proposal was staged.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "previewed")
         after: dict[str, bytes | None] = {}
@@ -238,8 +238,8 @@ class Edits:
         """Change a proposal so that the file at `path` gets the content `result`.
 
         For a renamed file, `path` is the old path. The new hunks replace all hunks of the file,
-        including denied hunks. Raises EditError of kind conflict when the file has changed since it
-        was staged.
+        including denied hunks. Raises EditError of kind conflict when the file has changed since
+        the proposal was staged.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "changed")
         number = next((n for n, each in enumerate(proposal.changes) if each.path == path), None)
@@ -284,7 +284,9 @@ class Edits:
         return replace(change, hunks=amended.hunks, result_hash=amended.result_hash)
 
     def restage(self, proposal_id: UUID) -> Proposal:
-        """Fit the parts that are not denied to the current files. The proposal keeps its id.
+        """Fit the proposal to the current files, without its denied parts.
+
+        The proposal keeps its id.
 
         Raises EditError of kind conflict, which names each hunk that no longer has a position.
         """
@@ -309,13 +311,13 @@ class Edits:
         hunks: Collection[tuple[int, int]] | None = None,
         words: str | None = None,
     ) -> Proposal:
-        """Write the parts that are not denied: either to all files or to none.
+        """Write the proposal without its denied parts, either to all files or to none.
 
         `hunks` selects parts by their (file, hunk) numbers. If the write succeeds, the other parts
-        are denied, with the comment `words`. Raises EditError of kind conflict when a file has
-        changed. The proposal is then conflicted. Raises EditError of another kind when a file
-        cannot be written. The proposal is then failed, and may be applied again. Raises EditError
-        for a proposal that is already denied, applied or undone.
+        are denied, with the comment `words`. If a file has changed, the proposal becomes
+        conflicted, and EditError of kind conflict is raised. If a file cannot be written, the
+        proposal becomes failed, and EditError of another kind is raised. A failed proposal may be
+        applied again. Raises EditError for a proposal that is already denied, applied or undone.
         """
         if hunks is None:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
@@ -346,9 +348,10 @@ class Edits:
     ) -> Proposal:
         """Revert the proposal's hunks at their current positions. Later changes stay.
 
-        With `keep_changed`, a file in which a hunk no longer matches is kept. The proposal is then
-        partly undone. Without `keep_changed`, or if no file can be reverted, this raises EditError
-        of kind conflict and writes nothing. `files` are the numbers of the files to undo.
+        With `keep_changed`, a file in which a hunk no longer matches is kept. In that case the
+        proposal is partly undone. Without `keep_changed`, or if no file can be reverted, this
+        method raises EditError of kind conflict and writes nothing. `files` are the numbers of the
+        files to undo.
         """
         states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
         return self._write(
@@ -369,8 +372,9 @@ class Edits:
     ) -> Simulation:
         """Undo or redo proposals one after another in memory. Writes nothing.
 
-        `goal` is undone or applied. A step is a proposal, and the numbers of the files to redo, or
-        None for all its files. A file in conflict is left out, as `undo` with `keep_changed` does.
+        `goal` is undone or applied. A step is a proposal, and the numbers of its files to undo or
+        redo, or None for all its files. A file in conflict is left out, as `undo` with
+        `keep_changed` does.
         """
         simulation = Simulation(self._tree.data)
         for proposal_id, files in steps:

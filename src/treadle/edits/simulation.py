@@ -24,8 +24,8 @@ class SimulatedStep:
 
     `files` are the numbers of the files of the proposal that the step changes. `changes` are the
     changes of these files, fitted to the content before the step. `later_changes` has the paths of
-    the files that someone changed after the proposal. `conflicts` has one error for each file that
-    the step leaves as it is.
+    the files that someone changed after the proposal was last applied, undone or redone.
+    `conflicts` has one error for each file that the step leaves as it is.
     """
 
     proposal: Proposal
@@ -79,7 +79,7 @@ class Simulation:
         )
 
     def differences(self) -> Mapping[str, tuple[bytes | None, bytes | None]]:
-        """The content of each changed file on disk and after the steps. None means no file."""
+        """The content of each changed file: on disk, and after the steps. None means no file."""
         return {
             path: (before, self._after[path])
             for path, before in self._before.items()

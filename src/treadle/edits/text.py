@@ -191,7 +191,7 @@ class Source:
     def line_start(self, offset: int) -> int:
         """The start of the line that contains `offset`.
 
-        The earliest start is the start of the text.
+        The result is never before the start of the text.
         """
         return max(self.text_start, self.data.rfind(self.line_break, 0, offset) + 1)
 

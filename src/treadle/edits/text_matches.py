@@ -175,7 +175,7 @@ def _apart(candidates: list[Match]) -> list[Match]:
 def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Match]]:
     """Yield the matches of each step, beginning with the strictest step.
 
-    Steps that compare the text exactly, or except for line ends, yield at most `limit` matches.
+    Steps that compare the text exactly, or ignore only line ends, yield at most `limit` matches.
     """
     plain = with_plain_ends(old)
     if b"\r" in old:
@@ -230,7 +230,7 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
 
 
 def _begins_line(source: Source, offset: int) -> bool:
-    """Whether the line of `Source.plain` that contains `offset` has only white space before it."""
+    """Whether a line of `Source.plain` has only white space from its start to `offset`."""
     start = max(source.text_start, source.plain.rfind(b"\n", 0, offset) + 1)
     return not source.plain[start:offset].strip(WHITE_SPACE)
 

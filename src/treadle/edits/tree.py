@@ -1,7 +1,7 @@
 """Reads and changes the files below a root. No link is followed.
 
-Each folder of a path is opened relative to its parent, which prevents following links. `System`
-makes the calls to the operating system, so that tests can let each call fail.
+Each folder of a path is opened relative to its parent folder, and a link in the path is refused.
+`System` makes the calls to the operating system, so that tests can let each call fail.
 """
 
 import errno
@@ -223,7 +223,7 @@ class Content:
 
 
 class Tree:
-    """The files below `root`, a resolved folder.
+    """The files below `root`, which is a resolved path.
 
     Paths are POSIX paths relative to `root`, without "..". Methods raise EditError for a path that
     is not a regular file or that leads through a link. They raise OSError for other failures.
@@ -246,7 +246,7 @@ class Tree:
         """The normalized path of the file `name`, which is relative to the root or absolute.
 
         The file need not exist. No link below the root is followed. Raises PathRefusedError for a
-        path that leads out of the root, for the root itself, and for the name of a folder.
+        path that leads out of the root, for the root itself, and for a name that ends with a slash.
         """
         if name.endswith("/") or "\0" in name:
             raise PathRefusedError(

@@ -1,4 +1,4 @@
-"""The event bus and the event types. All packages above this one use them."""
+"""The event bus and the event types."""
 
 from treadle.events.bus import Envelope, EventBus, Outcome, Subscription
 from treadle.events.encoding import event_json

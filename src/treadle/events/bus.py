@@ -27,14 +27,18 @@ Outcome = ToolCallCompleted | ToolCallFailed
 QUEUE_LIMIT = 1024
 """The number of events that may wait for one subscriber.
 
-Above this number, publishers of must-deliver events wait. Each waiting publisher has one more event
-in the queue, so the queue is bounded.
+Above this number, publishers of must-deliver events wait until there is room. A publisher queues
+its event before it waits. Therefore the queue can exceed the limit, but only by one event for each
+waiting publisher.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An event as published. `seq` counts from 1 without gaps, and `at_us` is Unix microseconds."""
+    """A published event, its number and its time.
+
+    `seq` counts all events of the bus from 1, without gaps. `at_us` is Unix microseconds.
+    """
 
     seq: int
     at_us: int
@@ -44,9 +48,10 @@ class Envelope:
 class Subscription:
     """The queue of one subscriber, in order of publication.
 
-    Iterate over it to receive events. Close it or leave its `with` block at the end. If the
-    subscriber is too slow, consecutive deltas (parts of streamed text) are joined into one delta,
-    so no text is lost. `dropped` counts the other lossy events that the subscriber missed.
+    Iterate over the subscription to receive the events. At the end, close it or leave its `with`
+    block. If the subscriber is too slow, consecutive deltas (parts of streamed text) are joined
+    into one delta, so no text is lost. `dropped` counts the other lossy events that the subscriber
+    missed.
     """
 
     def __init__(
@@ -91,9 +96,9 @@ class Subscription:
             self._room.clear()
 
     def _join(self, late: ModelDelta) -> bool:
-        """Add the text of a delta to the last delta in the queue if both are of the same reply.
+        """Join a delta to the event at the end of the queue if that is a delta of the same reply.
 
-        Returns whether the text was added.
+        Returns whether the delta was joined.
         """
         match self._queue[-1].event:
             case ModelDelta(request_id=request_id, turn=turn, reasoning=reasoning) if (
@@ -106,7 +111,10 @@ class Subscription:
         return False
 
     def _settle_end(self) -> None:
-        """Put the joined text into its delta. A join for each delta would be slow."""
+        """Add the collected text to the delta at the end of the queue.
+
+        Texts are collected first, since copying the whole text for each new delta would be slow.
+        """
         if not self._joined:
             return
         last = self._queue[-1]
@@ -116,11 +124,11 @@ class Subscription:
         self._joined.clear()
 
     async def room(self) -> None:
-        """Wait until the queue is within its limit or closed."""
+        """Wait until the queue is within its limit or the subscription is closed."""
         await self._room.wait()
 
     def close(self) -> None:
-        """Leave the bus. Waiting events can still be read. After them, the iteration ends."""
+        """Leave the bus. The iteration still returns the events in the queue, and then ends."""
         self._closed = True
         self._room.set()
         self._arrived.set()
@@ -179,9 +187,10 @@ class EventBus:
             self._subscriptions.remove(subscription)
 
     def expect(self, request_id: UUID, key: CallKey) -> asyncio.Future[Outcome]:
-        """Create the future of a call's outcome. Use this method before the call is published.
+        """Create the future of a call's outcome.
 
-        Raises ValueError when the call is already expected.
+        Call this method before the call is published. Raises ValueError if the call already has a
+        future.
         """
         slot = (request_id, key)
         if slot in self._waiting:
@@ -194,11 +203,11 @@ class EventBus:
     async def publish(self, event: Event) -> None:
         """Deliver the event to every subscriber of its type.
 
-        The event is in every queue before this method first waits. Each subscriber therefore sees
-        `seq` rise, and cancelling the publisher does not lose the event. For a must-deliver event,
-        the method returns when no queue is over its limit. For a lossy event, it returns
-        immediately. The outcome of a call first resolves the future of the call. If no future waits
-        for the outcome, it is published as `ToolCallLate`.
+        This method puts the event into every queue before it first waits. Therefore the numbers
+        `seq` in a queue always rise, and a cancelled publisher does not lose the event. For a
+        must-deliver event, the method then waits until no queue is over its limit. For a lossy
+        event, it returns immediately. If the event is the outcome of a call, it first resolves the
+        future of the call. If no future waits for it, `ToolCallLate` is published instead.
         """
         if isinstance(event, ToolCallCompleted | ToolCallFailed):
             event = self._settle(event)
@@ -212,9 +221,9 @@ class EventBus:
                 await taker.room()
 
     def _settle(self, outcome: Outcome) -> Event:
-        """Resolve the future of the call that waits for an outcome. Return the event to publish.
+        """Resolve the future that waits for `outcome`, and return the event to publish.
 
-        If no future waits, the event is ToolCallLate.
+        If no future waits for it, the event to publish is ToolCallLate.
         """
         future = self._waiting.get((outcome.request_id, outcome.key))
         if future is not None and not future.done():
@@ -231,9 +240,9 @@ class EventBus:
 
 
 class Listener(ABC):
-    """Receives every event of a subscription in order.
+    """A context manager that receives every event of a subscription in order.
 
-    The context ends after all events were received.
+    On exit it first receives the events that are still in the queue.
     """
 
     async def __aenter__(self) -> Self:

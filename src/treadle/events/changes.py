@@ -12,7 +12,8 @@ from treadle.events.types import CallKey, Delivery, Event
 class ProposalEvent(Event):
     """Base class of the events about a proposal.
 
-    `files` are relative to the root. `key` is the key of the tool call, or None outside a call.
+    `files` are relative to the root. `key` is the key of the tool call that caused the event, or
+    None if no call caused it.
     """
 
     proposal_id: UUID
@@ -34,7 +35,10 @@ class EditApplied(ProposalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditDenied(ProposalEvent):
-    """A person or a rule refused the whole change. `words` are the words of the person, or None."""
+    """A person or a rule refused the whole change.
+
+    `words` is the reason that the person wrote, or None.
+    """
 
     words: str | None = None
 
@@ -48,12 +52,12 @@ class EditFailed(ProposalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditUndone(ProposalEvent):
-    """The change was undone. Later changes to the files stay."""
+    """The change was undone. Later changes to the same files were kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanWritten(Event):
-    """A span was written. The store contains it from revision `revision` on."""
+    """A span was written. The store contains it since its revision number `revision`."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -76,8 +80,8 @@ class SpanEnded(SpanWritten):
 class SpansLeftOut(Event):
     """Some changes of spans were not announced, because there were too many at once.
 
-    `count` is the number of these changes, up to the revision `revision`. A front end reads its
-    list again.
+    `count` is the number of changes that were not announced. The store contains all of them at its
+    revision number `revision`. A front end that shows spans reads its list again.
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
@@ -108,9 +112,10 @@ class ConversationChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentChanged(Event):
-    """An experiment was created, changed or deleted, or one of its batches (`batch_id`) changed.
+    """An experiment was created, changed or deleted, or one of its batches changed.
 
-    `done` of the `total` runs of the batch have ended. Both numbers are None without a batch.
+    `batch_id` is the id of that batch. `done` of the `total` runs of the batch have ended. All
+    three are None if no batch changed.
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
@@ -123,9 +128,10 @@ class ExperimentChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiRequested(Event):
-    """A request to the page with the id `page`. Other pages ignore it.
+    """A request to the page with the id `page`.
 
-    `request` is one of the requests of `ui.messages` as JSON. The answer has the same `ui_id`.
+    Other pages ignore it. `request` is a request of the module `ui.messages` as JSON. The page
+    answers with the same `ui_id`.
     """
 
     ui_id: UUID

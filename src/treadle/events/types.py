@@ -18,9 +18,12 @@ class Delivery(StrEnum):
     """The delivery class of an event."""
 
     MUST_DELIVER = "must-deliver"
-    """The publisher waits while a subscriber's queue is full. Nothing is dropped."""
+    """The publisher waits while the queue of a subscriber is full. No event is dropped."""
     LOSSY = "lossy"
-    """The publisher never waits. Events for a slow subscriber are dropped and counted."""
+    """The publisher never waits.
+
+    If the queue of a subscriber is full, the event is dropped for this subscriber and counted.
+    """
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,7 +31,8 @@ class CallKey:
     """The position of a tool call in a session: the reply (`turn`) and the call in it (`slot`).
 
     Both count from 0. A session that resumes a conversation continues the turn numbers, so a key is
-    unique in a conversation. The key, not the provider's call id, matches a call to its result.
+    unique in a conversation. The key matches a call to its result. The provider's call id does not,
+    since it may be missing or repeated.
     """
 
     turn: int
@@ -82,12 +86,12 @@ class ApprovalScope(StrEnum):
 
     ONCE = "once"
     SESSION = "session"
-    """The call is allowed for this conversation, while this process runs."""
+    """Such calls are allowed in this conversation until this process ends."""
     ALWAYS = "always"
-    """The call is allowed for this repository, until the grant is revoked."""
+    """Such calls are allowed in this repository until the grant is revoked."""
     DENIED = "denied"
     WITHDRAWN = "withdrawn"
-    """The call ended, or the last front end left, before anybody answered."""
+    """Nobody answered before the call ended or the last front end left."""
 
 
 class Purpose(StrEnum):
@@ -147,9 +151,10 @@ class ToolView:
 class Usage:
     """Tokens of one or several model calls. None means unknown.
 
-    `cached` (read from the provider's cache) and `cache_write` are parts of `input`, and
-    `reasoning` is a part of `output`, as in OpenAI-compatible servers. `llm.usage` adds them to
-    `input` and `output` if a provider counts them separately.
+    `input` includes `cached`, the tokens read from the provider's cache, and `cache_write`, the
+    tokens written to it. `output` includes `reasoning`. OpenAI-compatible servers count in this
+    way. If a provider counts a part separately, the module `llm.usage` adds it to `input` or
+    `output`.
     """
 
     input: int | None = None
@@ -163,8 +168,8 @@ class Usage:
 class SourceRange:
     """Lines of a file that the model received.
 
-    Line numbers count from 1, and `end_line` is part of the range. `stale` means that a later
-    change of the same session was applied to the file.
+    Line numbers count from 1, and `end_line` is part of the range. `stale` means that the same
+    session changed the file after the model received the lines.
     """
 
     file: str
@@ -191,9 +196,8 @@ class Event:
 class SessionStarted(Event):
     """A request session began to serve one user message. Its operation id is `request_id`.
 
-    If a tool call began the session, `parent_id` is the id of the request with that call, and
-    `parent_key` is the key of the call. `labels` are the labels of everything that is recorded of
-    the session.
+    If a tool call began the session, `parent_id` is the id of the request that contains the call,
+    and `parent_key` is the key of the call. All spans of the session get the labels in `labels`.
     """
 
     session_id: UUID
@@ -210,9 +214,10 @@ class SessionStarted(Event):
 class PromptConstructed(Event):
     """The prompt of the next model request was built.
 
-    `left_out` is the number of messages that were left out. `reason` says what was left out or
+    `left_out` is the number of messages that were left out. `reason` states what was left out or
     shortened and why. `estimated_tokens` is the estimate for messages and tools, multiplied by
-    `calibration`. `tool_tokens` is the estimate for the tools alone, without the calibration.
+    `calibration`. `calibration` is the factor that adjusts estimates to the provider's earlier
+    counts for the model. `tool_tokens` is the estimate for the tools alone, without this factor.
     """
 
     turn: int
@@ -255,7 +260,8 @@ class SessionFailed(Event):
 class SessionCancelled(Event):
     """The person cancelled the request session.
 
-    Open calls got their results, and the conversation can continue.
+    Each unfinished call got a result that states the cancellation, so the conversation can
+    continue.
     """
 
     session_id: UUID
@@ -283,10 +289,10 @@ class ModelRequestStarted(Event):
     estimated_tokens: int | None = None
     """The estimated tokens of the whole request: messages and tools.
 
-    The usage of the reply contains the provider's count.
+    The provider's own count is in the usage of `ModelRequestFinished`.
     """
     input_text: str | None = None
-    """The messages on the wire as JSON, with secrets redacted, for the recorder."""
+    """The messages in wire format as JSON, with secrets redacted. The recorder stores this text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,7 +311,7 @@ class ModelRequestFinished(Event):
     finish_reason: str | None = None
     error: str | None = None
     output_text: str | None = None
-    """The reply as JSON with its text and tool calls, for the recorder."""
+    """The text and the tool calls of the reply as JSON. The recorder stores this text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,10 +351,10 @@ class HistoryCompacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQueued(Event):
-    """A message of the person waits. Its request session will have this request id.
+    """A message of the person waits.
 
-    If `steers` is True, the message waits for the next model request of the running session with
-    this request id.
+    If `steers` is False, it waits for a session of its own, which will have the id `request_id`. If
+    `steers` is True, it waits for the next model request of the running session with that id.
     """
 
     text: str
@@ -357,7 +363,10 @@ class MessageQueued(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSteered(Event):
-    """A message that steers a session was added to the conversation for the next model request."""
+    """A message that steers a running session was added to the conversation.
+
+    The next model request contains it.
+    """
 
     text: str
 
@@ -391,8 +400,8 @@ class Notice(Event):
 class ToolCallRequested(Event):
     """A call waits for its result. `arguments` is the raw JSON text of the model.
 
-    `labels` are the labels of a call from outside a session. A call of a session has the labels of
-    the session. `max_tokens` is the limit of the tool message, or None for no limit.
+    `labels` are the labels of a call outside any session. A call in a session has the labels of the
+    session. `max_tokens` is the maximum size of the tool message in tokens, or None for no limit.
     """
 
     key: CallKey
@@ -452,10 +461,10 @@ class ToolProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested(Event):
-    """A call, or a proposal of a call, waits for a person's approval.
+    """A call, or a change that a call proposes, waits for a person's approval.
 
-    The time limit of the call pauses meanwhile. `subjects` are the paths and commands of the call.
-    `preview` is the unified diff of a proposal, or the arguments of the call as JSON.
+    The time limit of the call pauses until the answer. `subjects` are the paths and commands of the
+    call. `preview` is the unified diff of a proposal, or the arguments of the call as JSON.
     """
 
     approval_id: UUID
@@ -473,7 +482,8 @@ class ApprovalRequested(Event):
 class ApprovalResolved(Event):
     """The question was answered. One such event follows each ApprovalRequested.
 
-    `words` are the words of the person, or None. `duration` is the wait in seconds.
+    `words` is the text that the person added to the answer, or None. `duration` is the wait in
+    seconds.
     """
 
     approval_id: UUID
@@ -498,7 +508,7 @@ class IndexProgress(Event):
 class RetrievalFinished(Event):
     """The result of one retrieval, inside the tool call with the given key.
 
-    `key` is None for the automatic context of a user message. In this case, the parent is the
+    `key` is None for the automatic context of a user message. `parent_id` is then the id of the
     request.
     """
 

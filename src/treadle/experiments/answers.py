@@ -1,4 +1,7 @@
-"""The JSON answers for experiments and batches, with their runs, scores and comparisons."""
+"""Classes for the JSON of experiments and batches, with their runs, scores and comparisons.
+
+The server and the exports use them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +63,10 @@ _Request = Annotated[Mapping[str, Any], JsonField(documented_as=ExperimentReques
 
 @dataclass(frozen=True, slots=True)
 class ExperimentItem:
-    """A recorded call of an experiment, with its outcome and its original and current request."""
+    """A recorded call of an experiment, with its recorded outcome.
+
+    `original` is the recorded request, and `current` is the request of the newest version.
+    """
 
     item: Annotated[Item, JsonField(inline=True)]
     original: _Request

@@ -8,7 +8,7 @@ from treadle.experiments.model import Outcome
 from treadle.spans.span import EXPERIMENT_LABEL
 
 LABEL = EXPERIMENT_LABEL
-"""The label of every call of an experiment."""
+"""The label that the span of every call of an experiment has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,15 @@ class Caller(Protocol):
     """Calls models and records each call as a span."""
 
     async def call(self, request: CallRequest) -> Outcome:
-        """Make the call and return its outcome. Refusals, errors and timeouts are outcomes, too.
+        """Make the call and return its outcome.
 
-        This method may be cancelled. It raises StoreError if the call cannot be recorded.
+        A refusal, an error or a timeout is an outcome too, and raises no exception. This method may
+        be cancelled. It raises StoreError if the call cannot be recorded.
         """
         ...
 
     async def refusal(self, request: CallRequest) -> str | None:
-        """The reason why the call is not possible, and what to do. None if the call is possible.
+        """The reason why the call is not possible, with advice, or None if the call is possible.
 
         This method does not call a model.
         """

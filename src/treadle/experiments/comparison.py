@@ -1,4 +1,4 @@
-"""Compares the figures and the outputs of a batch's variants with those of a base."""
+"""Compares the variants of a batch with a base, by figures such as the cost and by outputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ A smaller change counts as no difference, even if it is significant.
 """
 
 _FAILING = 0.5
-"""The verdict is a failure when at least this share of a variant's runs fails."""
+"""The verdict on a variant is a failure if at least this share of its runs failed."""
 
 _LIMIT = "length"
 """The finish reason of a reply that reached the maximum number of tokens."""
@@ -45,8 +45,8 @@ class Verdict(StrEnum):
 class Judged:
     """The totals of a scoring model's answers about pairs of outputs.
 
-    For `score`, a pair counts 1 if the new output wins, -1 if the base output wins, and otherwise
-    0.
+    For the difference `score`, a pair counts 1 if the new output wins, -1 if the base output wins,
+    and otherwise 0.
     """
 
     model: str
@@ -57,7 +57,7 @@ class Judged:
     ties: int
     unreadable: int
     swayed: int
-    """The number of ties in which the answer changed when the outputs were swapped."""
+    """The number of ties in which the model named a different winner in each order."""
     score: Difference
 
 
@@ -66,8 +66,8 @@ class VariantComparison:
     """The comparison of a variant with the base. `runs` and `failed` count runs of the variant.
 
     A pair consists of a run of the base and a run of the variant for the same item and repeat. With
-    several items, the figures of each item are first averaged over its repeats, because repeats of
-    one item contain no information about other items.
+    several items, the figures of each item are first averaged over its repeats. Otherwise an
+    interval would be too narrow, since repeats of one item are not independent samples.
     """
 
     variant: str
@@ -84,7 +84,10 @@ class VariantComparison:
     same_outputs: int
     """The number of pairs with equal outputs."""
     truncated: int
-    """The number of pairs whose new output ended at the maximum number of tokens."""
+    """The number of pairs whose new output ended at the maximum number of tokens.
+
+    `base_truncated` is the same number for the output of the base.
+    """
     base_truncated: int
     pairs: int
     output: OutputDifference | None
@@ -99,7 +102,7 @@ class VariantComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparisons of all other variants of a batch with the base."""
+    """The comparison of each variant of a batch with the base, except the base itself."""
 
     batch_id: str
     base: str
@@ -141,7 +144,7 @@ def compare(
 
 
 _Position = tuple[int, int]
-"""The number of an item and the number of a repeat."""
+"""The number of an item, and the number of a repeat of this item."""
 
 
 def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[_Position, Outcome]:
@@ -265,7 +268,10 @@ class _Figures:
 
 
 def _known_values(outcomes: Mapping[_Position, Outcome], name: str) -> list[float]:
-    """The known values of the successful outcomes, or of the failed outcomes if none succeeded."""
+    """The known values of the figure `name`.
+
+    Only successful outcomes count. If none succeeded, the failed outcomes count.
+    """
     found = [
         (outcome.error is None, float(value))
         for outcome in outcomes.values()
@@ -316,7 +322,7 @@ _WORDS = {"cost": "cost", "tokens": "tokens", "duration_us": "duration"}
 
 @dataclass(frozen=True, slots=True)
 class _RunCounts:
-    """Counts of a variant's runs. `base_failing` is the share of the base's runs that failed."""
+    """Counts of a variant's runs. `base_failing` is the share of failed runs of the base."""
 
     runs: int
     failed: int
@@ -351,7 +357,7 @@ def _verdict(
                 "difference from chance."
             ),
         )
-    # Tokens replace the cost where it is unknown, because tokens determine the cost.
+    # If the cost is unknown for any pair, tokens are compared instead. They determine the cost.
     names = ("cost", "duration_us") if figures["cost"].n == pairs else ("tokens", "duration_us")
     gains: list[str] = []
     losses: list[str] = []
@@ -382,7 +388,10 @@ def _verdict(
 
 
 def _significant_sign(found: Difference) -> int:
-    """1 for a significant and large enough increase, -1 for such a decrease, otherwise 0."""
+    """Return 1 for an increase and -1 for a decrease.
+
+    Return 0 for a change that is not significant or is smaller than `MIN_PERCENT`.
+    """
     if found.low is None or found.high is None or abs(found.percent or 0.0) < MIN_PERCENT:
         return 0
     return 1 if found.low > 0 else -1 if found.high < 0 else 0

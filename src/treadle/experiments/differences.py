@@ -9,8 +9,9 @@ from typing import Any, Literal
 from treadle.experiments.model import Outcome, ToolUse
 
 _LINES = 400
-"""The maximum number of compared lines of a text. The work grows with the product of both line
-counts.
+"""The maximum number of lines of each text that are compared.
+
+The time of a comparison is proportional to the product of both numbers of lines.
 """
 _DIFF_LINES = 60
 _CHANGES = 40
@@ -48,9 +49,10 @@ class JsonChange:
 
 @dataclass(frozen=True, slots=True)
 class CallDifference:
-    """A tool call of only one output, or a tool call of both outputs with different arguments.
+    """A tool call that only one output has, or that has different arguments in both outputs.
 
-    `base` and `new` are the arguments. They are None for an output without the call.
+    `base` and `new` are the arguments in the two outputs. For an output without the call, they are
+    None.
     """
 
     name: str
@@ -102,7 +104,10 @@ def text_difference(base: str, new: str) -> TextDifference:
 
 
 def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
-    """The first 40 differences of two JSON texts. None if a text is not a JSON object or list."""
+    """The first 40 differences of two JSON texts.
+
+    The result is None if one of the texts is not a JSON object or list.
+    """
     one, other = _structure(base), _structure(new)
     if one is None or other is None:
         return None
@@ -140,7 +145,10 @@ def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDiff
 
 
 def _structure(text: str) -> Any:
-    """The JSON object or list in a text, also if it is inside a code fence. None for other text."""
+    """The JSON object or list in a text, with or without a Markdown code fence around it.
+
+    The result is None for other text.
+    """
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare.removesuffix("```").partition("\n")[2].strip()

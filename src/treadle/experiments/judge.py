@@ -1,4 +1,4 @@
-"""Lets a model score outputs. The model compares each pair twice, once in each order."""
+"""Lets a model compare outputs. It compares each pair of outputs twice, once in each order."""
 
 import asyncio
 import json
@@ -153,7 +153,10 @@ class Judge:
 
 
 def pairs_to_judge(batch: Batch, base: int) -> list[Cell]:
-    """The successful runs whose counterpart in the base variant also succeeded."""
+    """The runs to compare with a run of the base variant.
+
+    Both runs succeeded and have the same item and repeat.
+    """
     return [
         cell
         for cell, outcome in sorted(
@@ -171,7 +174,7 @@ def _succeeded(batch: Batch, cell: Cell, base: int) -> bool:
 def question(
     messages: Sequence[Any], first: Outcome, second: Outcome, criteria: str
 ) -> list[dict[str, str]]:
-    """The messages for the scoring model. They quote all recorded text as data."""
+    """The messages for the scoring model. All recorded text in them is in fences, as data."""
     request = json.dumps(messages, ensure_ascii=False, indent=1)
     quoted = (
         fenced(_cut(request), "the request"),
@@ -185,7 +188,10 @@ def question(
 
 
 def verdict_of(reply: str, *, swapped: bool) -> tuple[Winner, str]:
-    """The winner and the reason in a reply. With `swapped`, the model read the new output first."""
+    """The winner and the reason in a reply.
+
+    If `swapped` is True, the new output was the first one in the question.
+    """
     found = _OBJECT.search(reply)
     try:
         verdict = json.loads(found[0]) if found else {}

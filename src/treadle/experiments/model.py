@@ -1,13 +1,13 @@
 """Data types for experiments, their versions, the batches that run them, and the outcomes.
 
-An experiment contains one or more recorded calls, its *items*. A change is a merge patch (RFC 7396)
-on the request of each item. Version n is the recorded request with the first n patches applied.
-Version 0 is the recorded request itself. A *variant* is a version, optionally with another model. A
-*batch* runs one or more variants over all items, with a number of repeats. Each of these runs is a
-*cell*.
+An experiment contains one or more recorded calls, its *items*. A change is a merge patch (RFC
+7396), which is applied to the request of each item. Version n of a request is the recorded request
+with the first n patches applied. Version 0 is the recorded request itself. A *variant* is a
+version, optionally with another model. A *batch* runs one or more variants with all items, a given
+number of times. A *cell* is the position of one of these runs in its batch.
 
-These classes also define the JSON of the command line, the server and exports. Names that end in
-`_us` are microseconds, and `cost` is US dollars. An unknown value is null, never 0.
+These classes also define the JSON of the command line, the server and exports. Values whose names
+end in `_us` are microseconds, and `cost` is in US dollars. An unknown value is null, never 0.
 """
 
 import re
@@ -21,18 +21,18 @@ from treadle.json_values import JsonField, json_property
 from treadle.spans.page_links import experiment_link, span_link
 
 Document = Mapping[str, Any]
-"""An editable request with `model`, `messages`, `parameters`, `tools`, `headers`, `variables`."""
+"""An editable request. Its keys are model, messages, parameters, tools, headers and variables."""
 
 ORIGINAL = "original"
 CURRENT = "current"
 
 RECORDED = "recorded"
-"""The name of the base when variants are compared with the recorded calls themselves."""
+"""The name that selects the recorded calls as the base of a comparison."""
 
 THREAD_PREFIX = "experiment:"
 """The prefix of the thread id of every experiment.
 
-It separates calls of experiments from threads of users.
+It distinguishes the threads of experiments from the threads of users.
 """
 
 _VERSION = re.compile(r"v?(\d{1,6})")
@@ -85,9 +85,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A recorded call in an experiment. It is a copy, which outlives the recorded span.
+    """A recorded call in an experiment.
 
-    `notes` state which parts of the request were not recorded.
+    It is a copy, so it still exists after the recorded span was deleted. `notes` state which parts
+    of the request were not recorded.
     """
 
     number: int
@@ -126,7 +127,7 @@ class Experiment:
 
     @json_property
     def current(self) -> Annotated[int, JsonField("version")]:
-        """The number of the newest version. It is 0 if nothing was changed."""
+        """The number of the newest version. It is 0 for an experiment without changes."""
         return len(self.versions)
 
     @json_property
@@ -171,7 +172,7 @@ def _names(variants: Sequence[Variant]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The variants that a batch runs, and how often it runs each variant with each item.
+    """The variants that a batch runs. `repeats` is how often it runs each variant with each item.
 
     `at_once` is the maximum number of concurrent runs. `seconds_each` is the time limit of a run.
     """
@@ -191,14 +192,15 @@ class BatchState(StrEnum):
     CANCELLED = "cancelled"
     OUT_OF_BUDGET = "out_of_budget"
     INTERRUPTED = "interrupted"
-    """The process of the batch ended early. The batch can be resumed."""
+    """The process that ran the batch ended before the batch did. The batch can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastBatch:
-    """The newest batch of an experiment. It has `total` runs, of which `done` have ended.
+    """The newest batch of an experiment.
 
-    `failed` of the ended runs failed.
+    It has `total` runs, of which `done` have ended. `failed` is the number of runs that ended with
+    a failure.
     """
 
     id: str
@@ -258,7 +260,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A set of runs. `outcomes` has the outcome of each completed run, including failed runs.
+    """The runs of a plan. `outcomes` has the outcome of each completed run, including failed runs.
 
     `items` is the number of items of the experiment.
     """
@@ -315,10 +317,11 @@ class Winner(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One answer of a scoring model. With `swapped`, the model read the new output first.
+    """One answer of a scoring model about two outputs.
 
-    `cell` is the run whose output is new. The other output is from the variant with the number
-    `base`, with the same item and repeat.
+    `cell` is the run with the new output. The base output is from the variant with the number
+    `base`, with the same item and repeat. If `swapped` is True, the new output was the first one in
+    the question.
     """
 
     cell: Annotated[Cell, JsonField(inline=True)]
@@ -340,8 +343,9 @@ class Judgement:
 def agreed(first: Winner, second: Winner) -> Winner:
     """The common result of two answers about the same pair.
 
-    A scoring model whose answer changes with the order prefers a position, not an output. In that
-    case the result is a tie. If an answer is unreadable, the result is unreadable.
+    The answers are for the two orders of the outputs. If they name different outputs, the result is
+    a tie, since the model then prefers a position and not an output. If one answer is unreadable,
+    the result is unreadable.
     """
     if Winner.UNREADABLE in {first, second}:
         return Winner.UNREADABLE
@@ -351,9 +355,10 @@ def agreed(first: Winner, second: Winner) -> Winner:
 def base_number(batch: Batch, name: str | None) -> int | None:
     """The number of the variant to compare with, or None for the recorded calls.
 
-    `name` is the name of the variant. If it is None, the base is the original, or else the first
-    variant. For a batch with a single variant, the base is then the recorded calls. Raises
-    UsageError for an unknown name.
+    `name` is the name of the variant, or `recorded`. If it is None and the batch has a single
+    variant, the base is the recorded calls. If it is None and there are several variants, the base
+    is the original, or the first variant if the original was not run. Raises UsageError for an
+    unknown name.
     """
     names = _names(batch.plan.variants)
     if name == RECORDED:

@@ -36,7 +36,7 @@ _VERBATIM = "treadle.request."
 _NEWER = "max_completion_tokens"
 _REDACTED = "[redacted:"
 _OWN = "treadle.operation_id"
-"""An attribute that only calls of Treadle's own sessions have."""
+"""An attribute that only the spans of calls in Treadle's own sessions have."""
 
 
 class NotRunnableError(UsageError):
@@ -56,7 +56,7 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
             f"This span is not a model call; its kind is {span.kind.value}: {span.name}.",
             hint="Choose a span of the kind model.",
         )
-    # A provider may report the model in `span.model` with a date suffix.
+    # `span.model` may have a date suffix, since a provider may report a more exact name.
     model = span.attributes.get("gen_ai.request.model") or span.model
     if not isinstance(model, str):
         raise NotRunnableError("The record does not name the model.")
@@ -87,9 +87,10 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def outcome_of(spans: Sequence[Span]) -> Outcome | None:
-    """The outcome of a call, read from its spans. None if no span belongs to a call.
+    """The outcome of a call, read from its spans.
 
-    Several attempts have a common parent span, the gateway step. The outcome contains the tokens,
+    The result is None if no span belongs to a call. A call with several attempts has a span for
+    each, and a parent span for the whole call (the gateway step). The outcome contains the tokens,
     the cost and the time of all attempts.
     """
     attempts = [span for span in spans if span.kind is SpanKind.MODEL]
@@ -147,11 +148,11 @@ def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
         for key, name in _PARAMETERS.items()
         if attributes.get(key) is not None
     }
-    if attributes.get("openai.api.type") != "responses":  # the Responses API has other names
+    if attributes.get("openai.api.type") != "responses":  # the Responses API names them differently
         for key, value in attributes.items():
             if key.startswith(_VERBATIM):
                 found[key.removeprefix(_VERBATIM)] = _structured(value)
-    if _NEWER in found:  # its value is recorded under both names
+    if _NEWER in found:  # the gateway records its value under both names
         found.pop("max_tokens", None)
     found.pop("n", None)
     return found
@@ -167,9 +168,9 @@ def _invocation(value: object) -> dict[str, Any]:
 
 
 def _structured(value: object) -> Any:
-    """Parse a value if it is JSON text.
+    """Parse a value if it is the JSON text of an object or a list.
 
-    Attributes cannot contain objects, so JSON text replaces them.
+    Attributes cannot contain objects, so they are recorded as JSON text.
     """
     if not (isinstance(value, str) and value[:1] in {"{", "["}):
         return value
@@ -240,7 +241,7 @@ def _uses(calls: object) -> Iterator[ToolUse]:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum of the values, or None if any value is unknown."""
+    """The sum of the values, or None if a value is unknown or there are no values."""
     return sum(values) if values and None not in values else None
 
 
@@ -264,9 +265,10 @@ class RecordedCalls(SpanReader, Protocol):
 
 
 def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
-    """Find the listed span for a reference SPAN or TRACE/SPAN. Both ids may contain slashes.
+    """Find a span by a reference SPAN or TRACE/SPAN.
 
-    Raises NotFoundError if there is no such span, and UsageError if there are several.
+    Both ids may contain slashes. The result has no content. Raises NotFoundError if there is no
+    such span, and UsageError if there are several.
     """
     found = traces.spans(Query((any_of(Field.SPAN, [reference]),)), limit=2).data
     parts = reference.split("/")
@@ -291,10 +293,10 @@ def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
 def find_call(traces: RecordedCalls, reference: str) -> Span:
     """Find the model call for a reference SPAN or TRACE/SPAN, or the last model call of TRACE.
 
-    `last` is the newest trace with a model call that Treadle's analyst and experiments did not
-    make. For a gateway step with several attempts, the result is the last attempt. Another span
-    that is not a model call is returned unchanged. Raises NotFoundError, UsageError for an
-    ambiguous reference, and NotRunnableError for a trace without a model call.
+    `last` is the newest trace with a model call, without calls of Treadle's agents and experiments.
+    If the reference is a gateway step with several attempts, the result is the last attempt. If it
+    is any other span that is not a model call, the result is this span. Raises NotFoundError,
+    UsageError for an ambiguous reference, and NotRunnableError for a trace without a model call.
     """
     try:
         listed = listed_call(traces, reference)
@@ -311,7 +313,7 @@ def find_call(traces: RecordedCalls, reference: str) -> Span:
     if span.kind is not SpanKind.MODEL:
         below = [s for s in traces.trace(span.trace_id).spans if s.parent_id == span.span_id]
         calls = [s for s in below if s.kind is SpanKind.MODEL]
-        # Several attempts of the gateway have a common parent step.
+        # The attempts of one call are children of a gateway step.
         return calls[-1] if span.operation == "gateway" and calls else span
     return span
 

@@ -22,8 +22,8 @@ from treadle.experiments.model import Document, Experiment
 SYSTEM = "system"
 """The key of a patch that sets the text of the system message.
 
-If a request has no system message, one is inserted as first message. One patch can therefore change
-the instructions of many recorded calls.
+If a request has no system message, one is inserted before the other messages. Therefore one patch
+can change the instructions of many recorded calls.
 """
 
 _FIELDS = ("model", "messages", "parameters", "tools", "headers", "variables")
@@ -37,7 +37,7 @@ _OF_GATEWAY = frozenset({
 })  # fmt: skip
 """Headers that an experiment cannot set.
 
-They contain API keys, or belong to the connection or to the span of a call.
+They contain API keys, describe the connection, or determine the span of the call.
 """
 
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -67,7 +67,7 @@ def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """The errors of a request, in the order of its fields.
+    """The errors in a request, in the order of its fields.
 
     The result is empty for a valid request.
     """
@@ -78,7 +78,8 @@ def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
             Problem(_path(each["loc"]), _words(each["type"], each["msg"], each["loc"]))
             for each in error.errors()
         )
-        # Pydantic reports an error for each alternative of a union. The first error is enough.
+        # For a union, pydantic reports an error for each alternative. Only the first error of a
+        # field is kept.
         return tuple({problem.field: problem for problem in reversed([*found])}.values())[::-1]
     return ()
 
@@ -97,9 +98,9 @@ def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
 
 
 def body_of(document: Document, model: str | None = None) -> dict[str, Any]:
-    """The body to send, in which variables have their values.
+    """The body to send, in which values replace the variables.
 
-    `model` replaces the recorded model.
+    If `model` is not None, it replaces the model of the request.
     """
     values = document.get("variables", {})
     body = {
@@ -143,7 +144,10 @@ def _placeholders(value: object) -> Iterator[str]:
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
-    """Replace each `{{name}}` that has a value. Other names stay text."""
+    """Replace each `{{name}}` in `value` by the value of the name in `values`.
+
+    A name without a value stays unchanged.
+    """
     if not values:
         return value
     if isinstance(value, str):
@@ -156,7 +160,10 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def _path(location: Sequence[int | str]) -> str:
-    """The path, such as `messages[0].role`, without the names of alternatives of a union."""
+    """The path of a location, such as `messages[0].role`.
+
+    Pydantic's names for the alternatives of a union are left out.
+    """
     path = ""
     for part in location:
         if isinstance(part, int):
@@ -192,7 +199,10 @@ def _words(kind: str, message: str, location: Sequence[int | str]) -> str:
 
 
 class _Lenient(BaseModel):
-    """Allows further fields, because providers define more, and recorded calls must not change."""
+    """Allows unknown fields.
+
+    Providers define more fields, and recorded calls must stay unchanged.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -264,9 +274,9 @@ class _Parameters(_Lenient):
     seed: int | None = None
     stream: bool | None = None
     n: Annotated[int, Field(ge=1, le=1)] | None = None
-    """A call has only one answer.
+    """The number of answers, which must be 1.
 
-    The repeats of a batch give more answers, each with its own time and cost.
+    For more answers, a batch repeats the call. Each answer then has its own time and cost.
     """
 
 
@@ -322,7 +332,10 @@ def same_requests(experiment: Experiment, first: int, second: int) -> bool:
 
 
 def problems_of(experiment: Experiment, version: int) -> tuple[Problem, ...]:
-    """The errors in the requests of a version. With several items, a path begins with the item."""
+    """The errors in the requests of a version.
+
+    With several items, the path of a field begins with the item.
+    """
     documents = [document_of(experiment, item.number, version) for item in experiment.items]
     found = [
         Problem(f"items[{number}].{problem.field}" if len(documents) > 1 else problem.field,
@@ -334,7 +347,10 @@ def problems_of(experiment: Experiment, version: int) -> tuple[Problem, ...]:
 
 
 def _without_repeats(found: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Keep each error once, for the first item, because a wrong patch is wrong for all items."""
+    """Keep the first of equal errors.
+
+    A wrong patch causes the same error in the request of every item.
+    """
     seen: dict[tuple[str, str], Problem] = {}
     for problem in found:
         field = problem.field.split("].", 1)[-1] if problem.field.startswith("items[") else None

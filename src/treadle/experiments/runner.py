@@ -1,8 +1,8 @@
 """Makes the runs of a batch that have no outcome, and stores each outcome immediately.
 
-A cell is the position of a run in its batch. The runs alternate between the variants, so that fast
-and slow minutes of a provider affect all variants alike. A file lock marks a running batch. The
-lock ends when the process of the batch ends.
+A cell is the position of a run in its batch. The runs alternate between the variants, so that a
+slow period of a provider affects all variants equally. A batch is running while a process locks its
+lock file. The system releases the lock when that process ends.
 """
 
 import asyncio
@@ -50,7 +50,8 @@ def cells(plan: Plan, items: int) -> list[Cell]:
 def over_budget(budget: Budget, used: Progress) -> str | None:
     """A sentence about the limit that is reached, or None if no limit is reached.
 
-    A cost budget also counts as reached when the cost of a completed run is unknown.
+    A cost limit also counts as reached if the cost of a completed run is unknown, since it can no
+    longer be enforced.
     """
     if budget.cost is not None and used.cost is None and used.done > used.failed:
         return "The cost of this model is unknown, so the cost budget cannot be enforced."
@@ -76,9 +77,9 @@ class _Run:
     outcomes: dict[Cell, Outcome]
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     writes: set[asyncio.Future[None]] = field(default_factory=set)
-    """The pending writes of outcomes.
+    """The writes of outcomes that have not ended.
 
-    The batch awaits them even if the worker of a run is cancelled.
+    The batch waits for them even if the task that began them is cancelled.
     """
     state: BatchState = BatchState.FINISHED
     reason: str | None = None
@@ -138,11 +139,15 @@ class Runner:
                 run.stop(BatchState.INTERRUPTED, str(error) or type(error).__name__)
                 raise
             finally:
-                # The state is not set in a thread, since a second cancellation would then skip it.
+                # The state is set without a thread. Otherwise a second cancellation would skip this
+                # statement.
                 self._store.set_state(batch.id, run.state, run.reason)
 
     async def _recover(self, run: _Run) -> None:
-        """Store the outcomes of calls that were recorded just before their process ended."""
+        """Store outcomes that are missing although the calls are recorded.
+
+        Their process ended between the recording of the call and the storing of the outcome.
+        """
         for cell in await asyncio.to_thread(self._store.unfinished_runs, run.batch.id):
             outcome = await self._caller.recorded(run_id(run.batch, cell))
             if outcome is not None:
@@ -216,7 +221,7 @@ def _locked(path: Path) -> Iterator[None]:
     finally:
         path.unlink(
             missing_ok=True
-        )  # before the lock ends, so that no process locks a deleted file
+        )  # deleted before the lock ends, so that no process locks a deleted file
         os.close(file)
 
 
@@ -245,7 +250,7 @@ def _lock(path: Path) -> int:
             raise UsageError(
                 "This batch is running.", hint="Wait until it ends, or cancel it first."
             ) from None
-        os.close(file)  # the previous owner deleted the file meanwhile
+        os.close(file)  # the previous owner of the lock has deleted this file
 
 
 def _is_file_at(file: int, path: Path) -> bool:

@@ -57,9 +57,8 @@ _NAME_CHARACTERS = 60
 class Runnable:
     """Whether a recorded call can run again, and a sentence with the reason.
 
-    `readable` states whether the call contains a chat request, which an experiment can change.
-    `here` states whether the call can run unchanged, because a provider of this machine has its
-    model.
+    `readable` states whether its span has a valid chat request, which an experiment needs. `here`
+    states whether the unchanged request can run now, with the providers that are configured.
     """
 
     readable: bool
@@ -78,7 +77,7 @@ class InvalidRequestError(UsageError):
 
 
 def _ignore(_progress: Progress) -> None:
-    """Ignore the progress."""
+    """Do nothing with the progress."""
 
 
 class Experiments:
@@ -96,7 +95,7 @@ class Experiments:
     ) -> None:
         """Create the service.
 
-        With `is_scoped`, an experiment with a call outside `traces` is not found.
+        If `is_scoped` is True, an experiment is hidden if one of its calls is not in `traces`.
         """
         self._store = store
         self._traces = traces
@@ -110,7 +109,7 @@ class Experiments:
     def among(self, traces: RecordedCalls) -> "Experiments":
         """The experiments for a user who may read only `traces`.
 
-        An experiment with a call outside `traces` is not found.
+        An experiment is hidden if one of its calls is not in `traces`.
         """
         return Experiments(
             self._store, traces, self._caller, clock=self._clock, ids=self._ids, is_scoped=True
@@ -131,12 +130,15 @@ class Experiments:
         return self._create([find_call(self._traces, each) for each in references], name)
 
     def for_span(self, reference: str) -> Experiment:
-        """The newest experiment with only the referenced call. It is created if there is none."""
+        """The newest experiment whose only call is the referenced one.
+
+        If there is none, create it.
+        """
         found = self.draft_for_span(reference)
         return found if found.id else self._create([find_call(self._traces, reference)], "")
 
     def draft_for_span(self, reference: str) -> Experiment:
-        """The newest experiment with only the referenced call.
+        """The newest experiment whose only call is the referenced one.
 
         If there is none, the result is an unsaved experiment without an id.
         """
@@ -201,7 +203,7 @@ class Experiments:
         return [self._with_current_state(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """The problems that the change `patch` would cause. Nothing is stored."""
+        """The errors that the requests would have after the change `patch`. Nothing is stored."""
         changed = self._changed(self.get(reference), patch, "")
         return problems_of(changed, changed.current)
 
@@ -295,11 +297,12 @@ class Experiments:
         budget: Budget | None = None,
         retry_failed: bool = False,
     ) -> Batch:
-        """Start or resume a batch. Only runs without an outcome are made.
+        """Start or resume a batch.
 
-        With `retry_failed`, failed runs are repeated as well. `budget` replaces the budget of the
-        batch. Cancelling this call cancels the batch. Completed runs stay stored. Raises UsageError
-        if the batch is running already.
+        Only runs without an outcome are made. If `retry_failed` is True, failed runs are repeated
+        as well. If `budget` is not None, it replaces the budget of the batch. Cancelling this call
+        cancels the batch. Completed runs stay stored. Raises UsageError if the batch is running
+        already.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         experiment = await asyncio.to_thread(self.get, batch.experiment_id)
@@ -342,9 +345,9 @@ class Experiments:
     def compare(self, batch_id: str, *, base: str | None = None) -> Comparison:
         """Compare the variants of a batch with the variant `base`, or with the `recorded` calls.
 
-        The default base is the original. If the original was not run, the base is the first of
-        several variants, or the recorded calls for a single variant. Raises UsageError for an
-        unknown variant.
+        By default, a batch with a single variant is compared with the recorded calls. With several
+        variants, the default base is the original, or the first variant if the original was not
+        run. Raises UsageError for an unknown variant.
         """
         batch = self.batch(batch_id)
         experiment = self.get(batch.experiment_id)
@@ -360,9 +363,10 @@ class Experiments:
         base: str | None = None,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Comparison:
-        """Let a model compare the outputs of each pair in both orders, and return the comparison.
+        """Let a model compare outputs with those of the base, and return the comparison.
 
-        Raises UsageError if the base was not run, and JudgeError if a call of the model fails.
+        The model sees each pair of outputs in both orders. Raises UsageError if the base was not
+        run, and JudgeError if a call of the model fails.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         number = base_number(batch, base)
@@ -394,7 +398,7 @@ class Experiments:
         return experiment
 
     def _new(self, spans: Sequence[Span], name: str, identity: str) -> Experiment:
-        """An unsaved experiment with these calls."""
+        """An unsaved experiment with the calls of these spans."""
         if not spans:
             raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
         if len(spans) > MAX_ITEMS:

@@ -10,15 +10,16 @@ MIN_PAIRS = 5
 """The minimum number of pairs for an interval. Resampling fewer pairs is meaningless."""
 
 _SEED = 20_260_101
-"""The seed of the resampling. It is fixed, so that the same runs result in the same interval."""
+"""The seed of the resampling. It is fixed, so that the same runs always have the same interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The difference of a figure between two variants, `new` minus `base`, over `n` pairs.
 
-    `base`, `new` and `mean` are means over the pairs. Without pairs, `base` and `new` are the means
-    of each side, and `mean` and `percent` are None. `low` and `high` are the 95 % confidence
+    `base` and `new` are the means of the figure over the pairs, and `mean` is the mean difference.
+    Without pairs, `base` and `new` are the means of all known values of the base and of the
+    variant, and `mean` and `percent` are None. `low` and `high` are the ends of the 95 % confidence
     interval of the mean difference. They are None for fewer than `MIN_PAIRS` pairs. `percent` is
     `mean` in percent of `base`. It is None if `base` is unknown or 0.
     """
@@ -41,7 +42,7 @@ def difference(
     """The difference over the pairs in which both figures are known.
 
     If there is no such pair, the result has the means of `base_alone` and `new_alone`. These are
-    the known values of each side.
+    all known values of the base and of the variant.
     """
     known = [(base, new) for base, new in pairs if base is not None and new is not None]
     if not known:
@@ -83,13 +84,19 @@ def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def expanded_tail(count: int) -> float:
-    """The share of resampled means outside of the interval on each side, for `count` values."""
+    """The share of the resampled means that are below the interval of `count` values.
+
+    The same share is above it.
+    """
     spread = (count / (count - 1)) ** 0.5
     return NormalDist().cdf(-spread * _student(count - 1))
 
 
 def _student(degrees: int) -> float:
-    """The two-sided quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
+    """The quantile of Student's distribution for a two-sided interval with the share `CONFIDENCE`.
+
+    The approximation is formula 26.7.5 of Abramowitz and Stegun.
+    """
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     terms = (
         z,

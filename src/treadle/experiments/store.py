@@ -72,7 +72,8 @@ class ExperimentStore:
     def __init__(self, path: Path) -> None:
         """Create the store without opening the file.
 
-        The first use opens the file, or creates it with access for its owner only.
+        The first use opens the file. If it is missing, it is created, and only its owner may use
+        it.
         """
         self.path = path
         self._database = Database(path, SCHEMA)
@@ -160,7 +161,11 @@ class ExperimentStore:
         return row[0] if row else None
 
     def add_version(self, experiment_id: str, version: Version) -> None:
-        """Store a version. Raises UsageError if another process has added a version."""
+        """Store a version.
+
+        Raises UsageError if its number is not the next one, because another process has added a
+        version.
+        """
         with self._database.transaction() as connection:
             (newest,) = connection.execute(
                 "SELECT coalesce(max(number), 0) FROM versions WHERE experiment = ?",
@@ -178,7 +183,7 @@ class ExperimentStore:
             _touch(connection, experiment_id, version.at_us)
 
     def delete(self, experiment_id: str) -> None:
-        """Delete an experiment with everything that belongs to it, but not its spans."""
+        """Delete an experiment with its versions, batches and scores. The recorded spans stay."""
         of_batches = "batch IN (SELECT id FROM batches WHERE experiment = ?)"
         with self._database.transaction() as connection:
             for statement in (
@@ -221,7 +226,7 @@ class ExperimentStore:
             return [self._batch(connection, row) for row in rows]
 
     def set_state(self, batch_id: str, state: BatchState, reason: str | None = None) -> None:
-        """Set the state of a batch, and clear a requested cancellation."""
+        """Set the state of a batch, and remove a request to cancel it."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE batches SET state = ?, reason = ?, cancelling = 0 WHERE id = ?",
@@ -249,7 +254,8 @@ class ExperimentStore:
     def begin(self, batch_id: str, cell: Cell) -> None:
         """Record that a run starts.
 
-        A resumed batch looks for the spans of the runs that started.
+        If the process ends before the outcome is stored, the resumed batch looks for the span of
+        this run.
         """
         with self._database.transaction() as connection:
             connection.execute(

@@ -30,14 +30,15 @@ class Kept:
 
 
 class AnswerCache:
-    """Caches answers by their requests. A full cache drops the least recently used answers."""
+    """Caches answers by their requests. A full cache drops its least recently used answers."""
 
     def __init__(
         self, settings: GatewayCache, clock: Clock, *, key_headers: frozenset[str]
     ) -> None:
-        """Create the cache. The headers in `key_headers` are part of the cache key.
+        """Create the cache.
 
-        Routes depend on these headers.
+        The headers in `key_headers` are part of the cache key, since the route of a call depends on
+        them.
         """
         self._key_headers = key_headers | {"accept", "accept-encoding"}
         self.enabled = settings.enabled
@@ -68,7 +69,7 @@ class AnswerCache:
         return digest.digest()
 
     def get(self, key: bytes) -> Kept | None:
-        """The cached answer for a key. None if there is no answer, or if the answer is too old."""
+        """The cached answer for a key, or None if there is no answer or the answer is too old."""
         found = self._kept.get(key)
         if found is None:
             return None

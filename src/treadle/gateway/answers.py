@@ -27,10 +27,10 @@ Timed = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The content of an answer. A field that the answer does not state is None.
+    """The content of an answer.
 
-    `output` is JSON, or else the text of the answer. `first_ns` is the time of the first token in
-    Unix nanoseconds.
+    A field that the answer does not state is None. `output` is the output as JSON, or the text of
+    an answer that is not JSON. `first_ns` is the time of the first token in Unix nanoseconds.
     """
 
     output: str | None = None
@@ -60,7 +60,7 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
             return _chat_stream(request, attempt.endpoint, blocks)
         return _read_body(request, attempt.endpoint, b"".join(block for _, block in blocks))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        # Even for a malformed answer, the known facts of the call are recorded.
+        # A malformed answer must not prevent the recording of the call's other values.
         kind = f"unreadable answer ({type(error).__name__})"
         return Read(error=attempt.error, error_type=kind, unreadable=True)
 
@@ -84,9 +84,9 @@ def unpacked(content: bytes, encoding: str, limit: int) -> bytes | None:
 
 
 def _decode(blocks: Iterable[Timed], encoding: str, limit: int) -> Iterator[Timed]:
-    """Decompress the parts to at most `limit` bytes.
+    """Decompress the parts to at most `limit` bytes in total.
 
-    The result ends at the first malformed part.
+    The result ends before the first malformed part.
     """
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
@@ -103,7 +103,7 @@ def _decode(blocks: Iterable[Timed], encoding: str, limit: int) -> Iterator[Time
             return
         yield at, plain
         left -= len(plain)
-        if left <= 0:  # to zlib, 0 means no limit
+        if left <= 0:  # zlib would read a limit of 0 as no limit
             return
 
 
@@ -137,9 +137,9 @@ def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read
 
 
 def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
-    """Add the values of an embeddings answer to `found`, without the embeddings.
+    """Add the values of an embeddings answer to `found`.
 
-    The embeddings are large and can be computed again.
+    The vectors themselves are left out, since they are large and can be computed again.
     """
     vectors = [each.get("embedding") for each in body.get("data") or () if isinstance(each, dict)]
     usage = found.usage
@@ -153,7 +153,7 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
 def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
     """Parse a streamed chat answer. Each choice is assembled separately."""
     choices: dict[int, DeltaAssembler] = {}
-    base = _assembler(endpoint, request)  # receives the fields outside the choices
+    base = _assembler(endpoint, request)  # collects the fields outside the choices
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
@@ -217,7 +217,7 @@ def _responses_stream(endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
             error = provider_errors.from_body(endpoint, event)
         if isinstance(event.get("response"), dict):
             last = event["response"]
-    if not last.get("output"):  # the stream was cut: keep the received output
+    if not last.get("output"):  # the stream broke off, so the output is built from its events
         partial = [{"type": "message", "role": "assistant", "content": "".join(text)}]
         last = {**last, "output": [*done, *(partial if text else ())]}
     found = replace(_response(endpoint, last), first_ns=first_ns)
@@ -315,14 +315,18 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
 """Matches a complete line with its line end."""
 
 _LONGEST = 65_536
-"""The maximum size in bytes of a line that is held back. A usage chunk has a few hundred bytes."""
+"""The maximum size in bytes of an incomplete line that is held back.
+
+A usage chunk has only a few hundred bytes.
+"""
 
 
 class UsageFilter:
     """Removes the usage chunk from a stream of bytes.
 
-    The filter holds back only an incomplete line, which no client can parse before its end. A line
-    that is too long for a usage chunk is forwarded as it arrives.
+    The filter holds back an incomplete line until it is complete. This delays no client, since a
+    client cannot parse an incomplete line. A line that is too long for a usage chunk is forwarded
+    as it arrives.
     """
 
     def __init__(self) -> None:
@@ -363,9 +367,9 @@ class UsageFilter:
 
 
 def _last_end(data: bytes) -> int:
-    """The end of the last complete line.
+    """The position after the last complete line.
 
-    A CR at the end of `data` may be the first half of CRLF.
+    A CR at the end of `data` does not count as a line end, since it may be the first half of CRLF.
     """
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1))
     return end + 1

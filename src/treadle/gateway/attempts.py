@@ -9,7 +9,10 @@ from treadle.gateway.request import CallRequest, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
-"""The maximum number of bytes of an answer that are kept for its trace. The rest is dropped."""
+"""The maximum number of bytes of an answer that are kept for the trace.
+
+The trace does not contain the rest.
+"""
 
 
 @dataclass(slots=True)
@@ -50,7 +53,7 @@ class Hold:
     end_ns: int
     decision: str
     original: str | None
-    """The original body of a call that a person edited, otherwise None."""
+    """The body before a person edited it, or None if nobody edited it."""
     reason: str | None = None
 
 
@@ -70,7 +73,10 @@ class Finished:
     reserved: Mapping[str, Used] = field(default_factory=dict)
     """The tokens and the cost that each budget reserved for the call."""
     cached: bool = False
-    """Whether the answer came from the cache. The answer of the cache is then the only attempt."""
+    """Whether the answer came from the cache.
+
+    In this case, the answer of the cache is the only attempt.
+    """
     refusal: tuple[int, str, str] | None = None
     """The status, code and message, if the gateway itself refused the call."""
     reported_span: str | None = None

@@ -1,8 +1,8 @@
 """Holds calls at breakpoints until a person lets them continue, edits them or refuses them.
 
-Breakpoints survive a restart. Held calls do not survive, since their clients lose the connection.
-They then have the state `lost`. If the file cannot be written, breakpoints exist only until the
-process ends.
+Breakpoints survive a restart of the server. Held calls do not, since their clients lose the
+connection. They get the state `lost` after the restart. If the file cannot be written, breakpoints
+exist only until the process ends.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from treadle.secrets import redact
 T = TypeVar("T")
 
 _KEPT = 500
-"""The number of newest held calls that are kept, in memory and in the file.
+"""The maximum number of held calls in memory and in the file. The newest are kept.
 
 The gateway deletes older calls from the file when it starts.
 """
@@ -60,7 +60,10 @@ class Breakpoint:
     """A pattern with `*` and `?` for the model name that the client sent."""
     enabled: bool = True
     timeout: float | None = None
-    """The time limit of a wait in seconds. None selects the time limit in the settings."""
+    """The maximum number of seconds for which a call is held.
+
+    None means the limit in the settings.
+    """
     on_expiry: OnExpiry | None = None
 
 
@@ -74,7 +77,7 @@ class HeldState(StrEnum):
     CANCELLED = "cancelled"
     """The client left before a decision."""
     EXPIRED = "expired"
-    """The time limit passed. The breakpoint or the setting decided whether the call continued."""
+    """The time limit passed. `on_expiry` decided whether the call continued or was refused."""
     LOST = "lost"
     """The server ended before the call was decided."""
 
@@ -107,12 +110,12 @@ class BreakpointStore:
     """Stores breakpoints and held calls in a file. Any thread may use the store."""
 
     def __init__(self, database: Database) -> None:
-        """Callers use the method `open` to create a store."""
+        """Create a store for a database. Use the method `open` instead."""
         self._database = database
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open the file, which is created if necessary. Raises StoreError if this fails."""
+        """Open the file, or create it if it is missing. Raises StoreError on failure."""
         return cls(Database(path, SCHEMA).open())
 
     def close(self) -> None:
@@ -169,14 +172,18 @@ def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
     for (data,) in rows:
         with suppress(ValueError, RecursionError):
             values = json.loads(data) if isinstance(data, str) else None
-            # An earlier version stored lone surrogates, which cannot be sent as UTF-8.
+            # Earlier versions of Treadle stored lone surrogates. They cannot be sent as UTF-8, so
+            # they are replaced.
             text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
             yield adapter.validate_json(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about a held call. `content` is a body that replaces the body of the call."""
+    """The decision about a held call.
+
+    `content` replaces the body of the call, unless it is None.
+    """
 
     held: Held
     refused: bool = False
@@ -190,7 +197,7 @@ class _Waiting:
 
 
 class Breakpoints:
-    """Manages breakpoints, and holds calls while its context is entered."""
+    """Manages breakpoints and holds calls. Use it as a context manager."""
 
     def __init__(
         self,
@@ -203,7 +210,7 @@ class Breakpoints:
     ) -> None:
         """Create the object.
 
-        `tell` receives sentences, such as one for every call that begins to wait.
+        `tell` is called with a sentence for a person, for example when a call begins to wait.
         """
         self._path = path
         self._settings = settings
@@ -271,7 +278,10 @@ class Breakpoints:
         await self._keep(lambda store: store.delete(breakpoint_id))
 
     def held(self, state: HeldState | None = None) -> list[Held]:
-        """The current and former held calls, newest first. `state` selects calls in that state."""
+        """The calls that wait or waited, newest first.
+
+        If `state` is not None, calls in other states are left out.
+        """
         found = [self._current(held) for held in reversed(self._remembered.values())]
         return [held for held in found if state is None or held.state is state]
 
@@ -317,7 +327,8 @@ class Breakpoints:
     ) -> Decision:
         """Hold a call until a person decides about it, or its time limit passes.
 
-        If the task is cancelled meanwhile, `left` reports whether the client has left.
+        The breakpoint `by` determines the limit. If the task is cancelled meanwhile, `left` returns
+        whether the reason is that the client has left.
         """
         held = self._begin(request, by)
         clean = await asyncio.to_thread(_without_secrets, held, request.key)
@@ -398,7 +409,11 @@ class Breakpoints:
         return replace(held, state=state, decided_us=self._clock.now_us())
 
     def _current(self, held: Held) -> Held:
-        """The unredacted form of a held call while the call waits, otherwise `held`."""
+        """Return the current form of a held call.
+
+        While the call waits, this form includes its secrets. Otherwise it is `held`, in which
+        secrets are redacted.
+        """
         waiting = self._waiting.get(held.id)
         return held if waiting is None else waiting.held
 
@@ -425,7 +440,10 @@ class Breakpoints:
                 del self._remembered[oldest]
 
     def _note(self, held: Held) -> None:
-        """Store the outcome of a call in a separate task, which a cancellation does not stop."""
+        """Store the outcome of a call in a separate task.
+
+        Cancelling the current task does not stop that task.
+        """
         self._remember(held)
         task = asyncio.ensure_future(self._keep(lambda store: store.save_held(held)))
         self._noting.add(task)

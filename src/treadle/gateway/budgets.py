@@ -1,8 +1,8 @@
 """Limits the tokens and the cost of calls in a day or a month, and refuses further calls.
 
-Once in each period, the use so far is read from the rollups of the trace store. A label
-`budget:NAME` marks the calls that a budget counts. A call is refused while the rollups cannot be
-read. Later use is added up in memory, so that the limit still applies when the store fails.
+Calls that a budget counts have the label `budget:NAME`. Once in each period, the use so far is read
+from the rollups of this label in the trace store. While they cannot be read, calls are refused.
+Later use is added up in memory, so that the limit applies even if the store fails later.
 """
 
 import asyncio
@@ -29,7 +29,10 @@ from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator,
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The use of calls in tokens, and in US dollars as far as the cost is known."""
+    """The use of calls in tokens and in US dollars.
+
+    A call whose cost is unknown adds nothing to the cost.
+    """
 
     tokens: int = 0
     cost: float = 0.0
@@ -63,7 +66,7 @@ class Planned:
 
     @property
     def certain(self) -> int:
-        """The maximum number of output tokens that the request sets, or 0 if it sets no maximum."""
+        """The maximum number of output tokens of all answers, or 0 if the request sets none."""
         return self.choices * (self.output or 0)
 
 
@@ -82,7 +85,8 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
     given = (
         estimate(request.body.text[:_ESTIMATED]) + max(0, len(request.body.text) - _ESTIMATED) // 3
     )
-    # A provider may apply any of several limits, so the largest limit counts.
+    # A request may set the limit under several names. The provider may use any of them, so the
+    # largest counts.
     declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
     output = 0 if request.operation is Operation.EMBEDDINGS else declared
     tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
@@ -112,7 +116,10 @@ The rest counts as one token per three characters.
 """
 
 Sums = Callable[[str, int], Used]
-"""Returns the use of calls with a label since a time in Unix microseconds. Raises StoreError."""
+"""A function that returns the use of the calls with a label since a time.
+
+The time is in Unix microseconds. The function raises StoreError if the store fails.
+"""
 
 
 class Budgets:
@@ -134,7 +141,7 @@ class Budgets:
         self._lock = asyncio.Lock()
 
     def covering(self, request: CallRequest) -> tuple[str, ...]:
-        """The names of the budgets that a call counts for."""
+        """The names of the budgets that count a call."""
         return tuple(
             name for name, budget in self._budgets.items() if self._covers(budget, request)
         )
@@ -153,8 +160,8 @@ class Budgets:
     async def reserve(self, names: Sequence[str], planned: Planned) -> dict[str, Used]:
         """Reserve the expected use of a call in its budgets until `settle` is called.
 
-        Returns the reserved use for each budget. Raises RefusalError when the call exceeds a
-        budget, or when its cost is unknown to a budget in dollars.
+        Returns the reserved use for each budget. Raises RefusalError if the call would exceed a
+        budget. Also raises it if a budget limits the cost and the cost of the call is unknown.
         """
         await self.check(names)  # no `await` follows, so no other call can reserve in between
         reserved: dict[str, Used] = {}
@@ -203,7 +210,10 @@ class Budgets:
         )
 
     def used(self) -> dict[str, Used]:
-        """The use of each budget in its last period. A budget is missing until its use was read."""
+        """The use of each budget in the last period that was read.
+
+        A budget is missing if its use was never read.
+        """
         return {name: used for name, (_, used) in self._used.items()}
 
     def _covers(self, budget: GatewayBudget, request: CallRequest) -> bool:

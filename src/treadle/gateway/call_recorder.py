@@ -1,7 +1,8 @@
 """Records finished calls as spans without delaying any call.
 
 One thread builds the spans, computes their cost, redacts them, and passes them to the store. Calls
-that cannot be recorded are counted. The recorder reports whenever losses begin.
+that cannot be recorded are counted as lost. The recorder reports the first loss, and then the first
+loss after each successful write.
 """
 
 import asyncio
@@ -22,13 +23,16 @@ from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
-"""The maximum size in bytes of the finished calls that wait. Further calls are not recorded."""
+"""The maximum total size in bytes of the finished calls that wait for the thread.
+
+Further calls are not recorded.
+"""
 _BATCH = 64
 """The maximum number of calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
 """The seconds to wait for more calls before a write.
 
-Waiting helps, since each write has a fixed cost.
+One write for several calls is faster than several writes.
 """
 
 _Task = tuple[Finished, int]
@@ -102,9 +106,9 @@ class CallRecorder:
                 return
 
     def _gather(self, first: _Task) -> tuple[list[_Task], bool]:
-        """Collect the calls that arrive soon after `first`.
+        """Return `first` and the tasks that arrive soon after it.
 
-        Also returns whether the queue has ended.
+        Also returns whether the recorder is closing, so that no more tasks follow.
         """
         tasks = [first]
         end = time.monotonic() + _GATHER_SECONDS
@@ -125,7 +129,7 @@ class CallRecorder:
             time.sleep(0)  # lets other threads answer calls
             try:
                 call_spans, used = spans_of(call)
-            except Exception as error:  # noqa: BLE001  (one odd call takes no other with it)
+            except Exception as error:  # noqa: BLE001  (a bad call must not affect other calls)
                 self._note_loss(1, f"{type(error).__name__}: {error}")
                 self._used(call, None)
                 continue
@@ -140,7 +144,7 @@ class CallRecorder:
         try:
             cleaned, redacted = redact_spans(spans)
             done = self._store.write(cleaned, redacted=redacted)
-        except Exception as error:  # noqa: BLE001  (a recorder that ends loses all that follows)
+        except Exception as error:  # noqa: BLE001  (an error must not end the thread)
             self._note_loss(kept, str(error) or type(error).__name__)
             return
         self._written.add(done)

@@ -2,8 +2,9 @@
 
 A call with one attempt, no wait and no refusal has one span. Other calls have a step span for the
 whole call. The children of the step span are a span for each attempt and a span for the wait at a
-breakpoint. The attributes have OpenTelemetry names. They are mapped to fields in the same way as
-the attributes of other programs. Contents and outcome are set directly, since they need no mapping.
+breakpoint. The attributes have OpenTelemetry names. The same code that reads spans of other
+programs converts them to fields of `Span`. Only contents and outcome are set directly, since they
+need no conversion.
 """
 
 import json
@@ -47,14 +48,14 @@ _PARAMETERS = {
 """The OpenTelemetry attributes of request parameters."""
 
 _NEWER_LIMIT = "max_completion_tokens"
-"""The newer name of `max_tokens`, the only parameter with two names."""
+"""The newer name of `max_tokens` in chat requests. Its value is also recorded under this name."""
 
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
 })  # fmt: skip
 """Parameters that have their own fields in a span.
 
-Parameters that are neither here nor in `_PARAMETERS` are stored under `treadle.request.…`.
+If a parameter is neither here nor in `_PARAMETERS`, its attribute is named `treadle.request.NAME`.
 """
 
 _RESOURCE = {
@@ -69,7 +70,7 @@ _WRITTEN_LIMIT = 20_000
 def spans_of(call: Finished) -> tuple[list[Span], Used]:
     """Build the spans of the call, and return them with its use.
 
-    The use is estimated if the answer does not state it.
+    If the answer does not state the use, it is estimated.
     """
     shared = _Shared(call)
     used = Used()
@@ -206,7 +207,7 @@ class _Shared:
         )
 
     def _interrupted_before(self, last: Span | None) -> bool:
-        """Whether the client left while no provider was answering."""
+        """Whether the client left while its call was held at a breakpoint."""
         hold = self._call.hold
         return last is None and hold is not None and hold.decision == "cancelled"
 
@@ -233,7 +234,7 @@ class _Shared:
         return _without(span, self._request.key)
 
     def _decisions(self) -> dict[str, JsonValue]:
-        """The attributes for the route of the call, and for the cache."""
+        """Attributes with the route of the call, and with whether the cache answered it."""
         decided: dict[str, JsonValue] = {}
         if self._call.route is not None:
             decided["treadle.gateway.route"] = self._call.route
@@ -259,8 +260,8 @@ _NOTHING = Usage(input=0, output=0)
 def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
     """The cost of the usage in US dollars, or None if it is unknown.
 
-    The address identifies the provider. If the address is a local proxy for a hosted provider, the
-    name identifies the provider.
+    The address of the endpoint identifies the provider. If a hosted provider has an address on this
+    machine, the address is that of a proxy. In this case, the name of the provider identifies it.
     """
     profile = PROFILES.get(endpoint.provider)
     hosted = profile is not None and not profile.local
@@ -284,7 +285,7 @@ def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
         if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
             value = [value]  # noqa: PLW2901
         attributes[known or f"treadle.request.{name}"] = _bounded(value)
-        if name == _NEWER_LIMIT:  # some servers accept only this name, others only the older name
+        if name == _NEWER_LIMIT:  # so that a later run can send the same name
             attributes[f"treadle.request.{name}"] = _bounded(value)
     tools = request.body.values.get("tools") or request.body.values.get("functions")
     if tools:

@@ -48,7 +48,11 @@ def messages_of_items(items: Sequence[object]) -> list[Message]:
 
 
 def _of_assistant(messages: list[Message]) -> Message:
-    """Return the assistant message to which the next item belongs. It is added if necessary."""
+    """Return the assistant message at the end of `messages`.
+
+    If the last message is not an assistant message, or contains an item of an unknown type, an
+    assistant message is added.
+    """
     if not messages or messages[-1]["role"] != "assistant" or "item" in messages[-1]:
         messages.append({"role": "assistant", "content": None})
     return messages[-1]

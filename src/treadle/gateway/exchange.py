@@ -41,9 +41,10 @@ _FINAL = frozenset({FaultKind.BAD_REQUEST})
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Receives an answer. `start` gets its status and headers, and then `send` gets its parts.
+    """Receives an answer.
 
-    `send` also gets whether more parts follow.
+    `start` is called with the status and the headers. Then `send` is called with each part of the
+    body, and with whether more parts follow.
     """
 
     start: Callable[[int, RawHeaders], Awaitable[None]]
@@ -51,7 +52,10 @@ class Sink:
 
 
 class CutError(Exception):
-    """Raised when a provider's answer breaks off. The connection to the client is then cut too."""
+    """Raised when a provider's answer breaks off.
+
+    The gateway then closes the connection to the client, so that the client notices.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,18 @@ class Parts:
     clock: Clock
     backoff: Backoff
     without_usage: set[tuple[str, str]]
-    """The pairs of provider and model that reject the request option for the usage of a stream."""
+    """The pairs of provider and model that refuse the option `stream_options`.
+
+    The gateway adds this option to request the usage of a stream.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """The outcome of a failed attempt, and the answer to return if no further attempt follows."""
+    """The error of a failed attempt, and an answer.
+
+    The client gets the answer if no further attempt follows.
+    """
 
     error: ProviderError
     status: int
@@ -92,7 +102,11 @@ class Exchange:
         self._cache_key: bytes | None = None
 
     async def run(self) -> None:
-        """Answer the call. Raises RefusalError before anything is sent, and CutError afterwards."""
+        """Answer the call.
+
+        Raises RefusalError if the gateway refuses it, before anything is sent. Raises CutError if
+        the answer breaks off after a part was sent.
+        """
         await self._pass_breakpoints()
         call, parts = self._call, self._parts
         call.budgets = parts.budgets.covering(call.request)
@@ -222,9 +236,9 @@ class Exchange:
         return attempt
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
-        """Make one request and forward its answer. Returns None after a success.
+        """Make one request and forward its answer.
 
-        If nothing was forwarded, the result is the failure.
+        Returns None if the answer was forwarded, or else the failure.
         """
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
@@ -253,7 +267,7 @@ class Exchange:
             return None
         finally:
             if not response.closed:
-                response.close()  # even when the client left, so that the provider stops
+                response.close()  # also if the client left, so that the provider stops
 
     def _redirected(self, attempt: Attempt) -> ProviderError:
         """Refuse a redirect. Most clients would follow it and send the prompt to another host."""
@@ -263,7 +277,10 @@ class Exchange:
         )
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
-        """The failure of a provider that is unreachable, or that breaks off before its answer."""
+        """The failure of an attempt without a usable answer.
+
+        For example, the provider is unreachable, or the connection broke before the answer began.
+        """
         attempt.error, attempt.error_type = error.message, error.kind.value
         refusal = RefusalError(
             error.message,
@@ -284,7 +301,7 @@ class Exchange:
         idle = endpoint.settings.idle_timeout
         blocks, size = [], 0
         try:
-            async with asyncio.timeout(idle):  # limits the whole read: parts may arrive forever
+            async with asyncio.timeout(idle):  # the whole read, since parts may arrive forever
                 async for block in response.content.iter_any():
                     size += len(block)
                     if size > _ERROR_LIMIT:
@@ -294,7 +311,7 @@ class Exchange:
         except TimeoutError:
             late = f"its error {response.status} did not end within {idle:g} s"
             return self._failed(attempt, provider_errors.broken_off(endpoint, late))
-        except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
+        except Exception as cut:  # noqa: BLE001  (aiohttp raises several errors here)
             return self._failed(attempt, fault(endpoint, cut, idle))
         content, encoded = b"".join(blocks), _is_compressed(attempt)
         if endpoint.api_key:
@@ -307,7 +324,7 @@ class Exchange:
         error = provider_errors.from_response(
             endpoint, response.status, _read_json(content), attempt.headers, now
         )
-        # A longer error is cut, so the length is the number of bytes read.
+        # A long error is cut. Therefore the length is the number of the remaining bytes.
         headers = returned(response.raw_headers, measured=False, encoded=encoded)
         headers.append((b"content-length", str(len(content)).encode()))
         return _Failure(error, response.status, headers, content)
@@ -353,7 +370,10 @@ class Exchange:
             self._parts.cache.add(self._cache_key, kept)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
-        """Send the head. The gateway adds headers with the span id and its decisions."""
+        """Send the status and the headers.
+
+        The gateway adds headers that describe the call, such as the id of its span.
+        """
         call = self._call
         call.reported_span = call.shown_span
         if call.attempts and (key := call.attempts[-1].endpoint.api_key):
@@ -406,7 +426,7 @@ def _is_compressed(attempt: Attempt) -> bool:
 
 
 def _refuses_usage(failure: _Failure) -> bool:
-    """Whether a provider rejects the usage option that the gateway added to the request."""
+    """Whether a provider refuses `stream_options`, which the gateway added to request the usage."""
     return failure.status in (400, 422) and b"stream_options" in failure.content
 
 

@@ -1,6 +1,6 @@
 """The gateway, which is an ASGI application.
 
-It uses no framework, because FastAPI needs more time for one request than all the code here.
+It uses no framework, because FastAPI takes more time for one request than the whole gateway.
 """
 
 import asyncio
@@ -145,9 +145,10 @@ class Gateway:
         return self._parts.budgets
 
     async def refusal(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-        """A sentence that states why a chat request would be refused and what to do, or None.
+        """A sentence that states why a chat request would be refused, and what to do.
 
-        This check sends nothing to a model, but may request the model lists of providers.
+        The result is None if the request would not be refused. This check sends nothing to a model,
+        but may request the model lists of providers.
         """
         content = json.dumps(body).encode("ascii")
         request = CallRequest(
@@ -160,7 +161,7 @@ class Gateway:
         )
         names = (EMBEDDED, MODEL_NAME, f"{EMBEDDED}/{MODEL_NAME}")
         if request.model in names and EmbeddedServer().models:
-            return None  # a plan would start the embedded model
+            return None  # planning the call would start the embedded model
         try:
             targets = (await self._parts.router.plan(request)).targets
         except RefusalError as error:
@@ -240,7 +241,7 @@ class Gateway:
             self._recorder.record(call)
 
     async def _answer(self, call: Finished, client: "_Client") -> None:
-        """Answer a call, until its client leaves."""
+        """Answer a call. If its client leaves, stop."""
         exchange = Exchange(self._parts, call, Sink(client.start, client.block), client.has_left)
         client.watch()
         try:
@@ -250,14 +251,14 @@ class Gateway:
             ids = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.shown_span}
             await _refuse(client.send, error, ids)
         except CutError:
-            return  # no last part is sent, so that the server closes the connection
+            return  # the body stays incomplete, so the server closes the connection
         except asyncio.CancelledError:
             if not client.has_left():
                 raise
             task = asyncio.current_task()
             assert task is not None  # this code always runs in a task
             task.uncancel()
-        except Exception as error:  # a bug in the gateway, which is recorded as such
+        except Exception as error:  # a bug in the gateway; the call is recorded with this error
             call.refusal = 500, "internal_error", f"Unexpected {type(error).__name__}."
             raise
         finally:

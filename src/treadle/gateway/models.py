@@ -31,8 +31,10 @@ The embedded model is small and rarely ends a reply by itself.
 """
 
 _SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
-"""The embedded model reads a long prompt slowly, so the time limit is long. A failure would repeat,
-so there are no retries."""
+"""The embedded model reads a long prompt slowly, so the time limit is long.
+
+The same call would fail again, so there are no retries.
+"""
 
 
 class EmbeddedServer:
@@ -51,9 +53,10 @@ class EmbeddedServer:
         return () if missing_parts() else (MODEL_NAME,)
 
     async def endpoint(self) -> Endpoint:
-        """The endpoint of the server, which is started if necessary.
+        """The endpoint of the server.
 
-        The start takes seconds. Raises ProviderError if parts are missing.
+        The first call starts the server, which takes seconds. Raises ProviderError if parts of the
+        embedded model are missing.
         """
         async with self._lock:
             if self._server is None:
@@ -63,7 +66,8 @@ class EmbeddedServer:
 
     async def close(self) -> None:
         server, self._server = [self._server], None
-        # The engine stops when its last reference is dropped, which would block the event loop.
+        # The engine stops when its last reference is dropped. This takes a while, so a thread drops
+        # it.
         await asyncio.to_thread(server.clear)
 
 
@@ -71,10 +75,13 @@ Entry = dict[str, object]
 
 _SIMILAR = 3
 _COMPARED = 2_000
-"""The maximum number of models that a name is compared with. One comparison takes about 10 µs."""
+"""The maximum number of models with which an unknown name is compared to find similar names.
+
+One comparison takes about 10 µs.
+"""
 
 _ERROR_SECONDS = 10.0
-"""The seconds before the model list of a provider that failed is requested again."""
+"""If a provider fails to list its models, the list is requested again after this many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +118,8 @@ class Models:
     async def list_providers(self) -> list[Listed]:
         """The models of each reachable provider, requested concurrently.
 
-        The embedded model is last if it is installed. A call that names only a model uses the first
-        provider in this order that lists the model.
+        The embedded model is last if it is installed. The order is that of preference: a call that
+        names only a model uses the first provider that lists the model.
         """
         async with self._lock:
             if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
@@ -139,7 +146,8 @@ class Models:
     async def lacks(self, provider: str, model: str) -> bool:
         """Whether the provider lists its models, and the id `model` is not in the list.
 
-        A server with a single model serves this model under any name, so its list proves nothing.
+        The result is False for a provider with a single model, since such a server often serves its
+        model under any name.
         """
         listed = next(
             (each for each in await self.list_providers() if each.provider == provider), None

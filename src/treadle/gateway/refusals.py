@@ -9,7 +9,7 @@ from treadle.errors import TreadleError
 class RefusalError(TreadleError):
     """Raised for a call that is not forwarded.
 
-    `status` is the HTTP status. `code` is a short name of the reason, which programs can compare.
+    `status` is the HTTP status. `code` is a short name of the reason, which a program can test.
     """
 
     def __init__(

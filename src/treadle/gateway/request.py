@@ -13,7 +13,7 @@ from treadle.spans.span import given_labels
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 """The format of the header `traceparent` (W3C Trace Context, section 3.2).
 
-Later versions may append fields.
+The last group matches fields that later versions may append.
 """
 
 _ID_LIMIT = 256
@@ -60,8 +60,8 @@ def traceparent(trace_id: str, span_id: str) -> str:
 def _new_id(bits: int) -> str:
     """A random hexadecimal id of `bits` bits, which are not all 0.
 
-    Ids must differ but need not be secret. The random numbers of the operating system would make
-    all threads wait.
+    Ids must differ but need not be secret. The random numbers of the operating system are not used,
+    since a thread that requests them makes other threads wait.
     """
     return f"{random.getrandbits(bits) or 1:0{bits // 4}x}"
 
@@ -87,9 +87,9 @@ USAGE_OPTION = ',"stream_options":{"include_usage":true}'
 """The text that is inserted before the last brace of a body to request the usage of a stream."""
 
 _KEY_MINIMUM = 8
-"""The minimum number of characters of an API key that is removed.
+"""The minimum number of characters of an API key that is removed from texts.
 
-A shorter key may occur in other text by chance.
+A shorter key could occur in a text by chance.
 """
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -111,9 +111,10 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a call. Its text is kept as it arrived, so that forwarding changes nothing.
+    """The body of a call.
 
-    In `text`, lone surrogates represent bytes that are not UTF-8 (`surrogateescape`).
+    The text is kept as it arrived, so that it can be forwarded unchanged. In `text`, lone
+    surrogates represent bytes that are not UTF-8 (`surrogateescape`).
     """
 
     text: str
@@ -160,7 +161,10 @@ class Body:
             at = _expect(text, at, ",")
 
     def encode(self, model: str, *, ask_for_usage: bool) -> bytes:
-        """The original bytes, with another model name and, if requested, the usage option."""
+        """The original bytes with the model name `model`.
+
+        With `ask_for_usage`, `USAGE_OPTION` is inserted.
+        """
         parts, at = [], 0
         if self.values.get("model") != model:
             for start, end in self.models:
@@ -174,7 +178,7 @@ class Body:
 
 
 def without_key(text: str, key: str | None) -> str:
-    """Remove the client's own API key from `text`, which may quote the key."""
+    """Remove the client's own API key from `text`, for example from an error that quotes it."""
     return text.replace(key, "[redacted:key]") if key and len(key) >= _KEY_MINIMUM else text
 
 
@@ -236,14 +240,14 @@ class CallRequest:
     def images(self) -> bool:
         """Whether the call has images.
 
-        A JSON string cannot contain the searched bytes, since its quotes are escaped with
-        backslashes.
+        The searched names include their quotation marks. A quotation mark inside a JSON string is
+        escaped, so a text that mentions the names does not match.
         """
         return b'"image_url"' in self.content or b'"input_image"' in self.content
 
     @property
     def lacks_usage(self) -> bool:
-        """Whether the answer is a stream without usage, because the call does not request it."""
+        """Whether the call requests a stream, but not the usage of the stream."""
         silent = self.operation is Operation.CHAT and self.stream
         return silent and "stream_options" not in self.body.values
 

@@ -35,14 +35,21 @@ _CLIENT_KEY = "the-key-of-the-client"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The endpoints to call in turn until one succeeds. `route` is the matching route, or None."""
+    """The endpoints of a call.
+
+    They are tried in this order until one succeeds. `route` is the name of the route that selected
+    them, or None.
+    """
 
     targets: tuple[Endpoint, ...]
     route: str | None = None
 
 
 class Router:
-    """Finds the targets of calls. `draw` selects among targets with weights."""
+    """Finds the targets of calls.
+
+    `draw` is the source of random numbers for targets with weights.
+    """
 
     def __init__(
         self,
@@ -55,13 +62,16 @@ class Router:
         self._settings = settings
         self._env = env
         self._models = models
-        self._draw = draw or random.Random()  # noqa: S311  (it shares out calls)
+        self._draw = draw or random.Random()  # noqa: S311  (it only distributes calls)
         self._embedded = embedded
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
         self._keys = saved_keys.stamp()
 
     async def plan(self, request: CallRequest) -> Plan:
-        """Find the targets of a call. Raises RefusalError, which names the available models."""
+        """Find the targets of a call.
+
+        If there are none, raises RefusalError, which names available models.
+        """
         name = request.model
         for route_name, route in self._settings.gateway.routes.items():
             if _fits(route_name, route, request):
@@ -92,7 +102,11 @@ class Router:
         return tuple(targets)
 
     def _order(self, route: GatewayRoute) -> Sequence[str]:
-        """The targets in order, or in random order by weight. Targets of weight 0 come last."""
+        """The targets of a route.
+
+        Without weights they are in the configured order. With weights the order is random, and a
+        target with a larger weight is more likely to come early. Targets of weight 0 are last.
+        """
         if not route.weights:
             return route.to
         weighed = list(zip(route.to, route.weights, strict=True))
@@ -106,7 +120,8 @@ class Router:
     def _is_provider(self, name: str) -> bool:
         """Whether `name` is the name of a provider.
 
-        If TREADLE_BASE_URL is set, a built-in provider counts only if it has an API key.
+        If TREADLE_BASE_URL is set, the name of a built-in provider counts only if the provider has
+        an API key.
         """
         if name in self._settings.providers or name == EMBEDDED:
             return True

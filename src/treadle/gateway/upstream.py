@@ -23,10 +23,10 @@ from treadle.gateway.refusals import RefusalError
 
 HEADER = "x-treadle-hop"
 _MOST = 8
-"""The maximum number of gateways on the path of a call. More gateways mean a loop."""
+"""The maximum number of gateways that forward a call one after another. More mean a loop."""
 
 _before: ContextVar[str] = ContextVar("before", default="")
-"""The ids of earlier gateways, from the header of the call that this task answers."""
+"""The ids of the gateways that the current call has passed. They come from a header of the call."""
 
 
 class Hops:
@@ -36,7 +36,7 @@ class Hops:
         self.own = secrets.token_hex(8)
 
     def onward(self) -> tuple[str, str]:
-        """The header to send with the requests that the current call causes."""
+        """The name and the value of the header for requests that the current call causes."""
         before = _before.get()
         return HEADER, f"{before}, {self.own}" if before else self.own
 
@@ -75,7 +75,7 @@ _OURS = frozenset({
 })  # fmt: skip
 """Headers of a request that are not forwarded.
 
-They are meant for the gateway, or describe the client.
+They are meant for the gateway, or describe the client or its connection.
 """
 
 _THEIRS = frozenset({
@@ -84,7 +84,8 @@ _THEIRS = frozenset({
 })  # fmt: skip
 """Headers of an answer that are not returned.
 
-They refer to the provider's host, which the client did not call, or the gateway sets them itself.
+Most of them refer to the provider's host, which the client did not call. The others are set by the
+gateway.
 """
 
 _READABLE = frozenset({"gzip", "deflate", "identity"})
@@ -140,7 +141,8 @@ def _encodings(values: Iterable[str]) -> str:
 _WHOLE_FACTOR = 10
 """The time limit of an answer that is not streamed, as a multiple of the idle timeout.
 
-Nothing of such an answer arrives before it is complete.
+The provider sends no data before such an answer is complete, so the idle timeout would be too
+short.
 """
 _IDLE_CONNECTION = 15.0
 """The seconds that an idle connection is kept for the next call.
@@ -210,7 +212,7 @@ class Upstream:
             )
         return content
 
-    async def _request(  # noqa: PLR0917  (a request is these)
+    async def _request(  # noqa: PLR0917  (a request needs these)
         self,
         method: str,
         endpoint: Endpoint,

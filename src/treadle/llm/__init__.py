@@ -1,4 +1,7 @@
-"""Connects to providers and sends requests to models. Only this package knows the wire format."""
+"""Connects to providers and sends requests to models.
+
+Only this package knows the format in which requests are sent.
+"""
 
 from treadle.llm.catalog import ModelTest, ProviderModels, check_model, list_models
 from treadle.llm.model_selection import (

@@ -1,8 +1,8 @@
 """Joins the fragments of streamed tool calls into complete calls.
 
 The index of a fragment identifies its call. A new id or a new name under the same index begins
-another call. An open call is a call whose arguments are not complete JSON yet. A fragment with an
-unused index and without a name continues the open call with the same id. If the fragment has no id,
+another call. An open call is a call whose arguments are not complete JSON yet. A fragment without a
+name whose index is new continues the open call with the same id. If the fragment has no id either,
 it continues the only open call.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 Finished = tuple[str, str, str, str | None]
 """The id, name, arguments and opaque fields of one call.
 
-The arguments are JSON text. The opaque fields are a JSON object as text, or None if there are none.
+The arguments are JSON text. The opaque fields are fields of unknown meaning, as the text of a JSON
+object. They are None if the call has no such fields.
 """
 
 _KNOWN = frozenset({"index", "id", "type", "function"})
@@ -33,7 +34,8 @@ class _Slot:
     repeated: bool = False
     """Whether the name of the call arrived again after the arguments were complete.
 
-    The repeated name is an echo, or it starts a second call.
+    Some servers repeat the name without meaning. Otherwise the repeated name begins a second call,
+    which then gets arguments.
     """
 
     @property
@@ -108,11 +110,12 @@ class CallSlots:
         ]
 
     def _join_nameless(self) -> None:
-        """Give arguments without a name to the one open call that they complete.
+        """Join arguments without a name to the open call whose JSON they complete.
 
-        If several calls are open and the owner is unclear, the arguments are dropped. A call with
-        incomplete arguments fails, and the model repeats it. Guessing is worse, since a call with
-        the arguments of another call would run.
+        If they complete the JSON of several open calls or of none, and an open call already has a
+        part of its arguments, they are dropped. The open calls then fail because of incomplete
+        arguments, and the model repeats them. A wrong guess would be worse, since a call would run
+        with the arguments of another call.
         """
         for slot in [each for each in self._slots if not each.name and each.started]:
             before = self._slots[: self._slots.index(slot)]
@@ -143,9 +146,10 @@ class CallSlots:
         return self._unless_new(same[-1], name, arguments)
 
     def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """Return the open call that arguments without a name and with another index continue.
+        """Return the open call that a fragment continues although its index differs.
 
-        Returns None if no call is open, or if several calls are possible.
+        Only a fragment with arguments and without a name can continue such a call. Returns None if
+        no call is open, or if several calls are possible.
         """
         if name or not arguments:
             return None
@@ -158,7 +162,7 @@ class CallSlots:
 
     def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
         if slot.repeated and arguments.strip():
-            # Arguments follow the repeated name, so it was not an echo. It began a second call.
+            # Arguments follow the repeated name, so the name began a second call.
             slot.repeated = False
             self._slots.append(twin := _Slot(slot.index, name=slot.name))
             return twin
@@ -177,7 +181,7 @@ class CallSlots:
         return new != old and {old, new} <= self._known and old + new not in self._known
 
     def _name(self, slot: _Slot, name: str) -> None:
-        """Set or extend the name, which may arrive late or in parts.
+        """Set or extend the name of the call, which may arrive late or in parts.
 
         Empty and repeated names are ignored.
         """
@@ -192,7 +196,7 @@ class CallSlots:
 def _index(value: object) -> int | None:
     """Return the index of a fragment, or None.
 
-    Some servers write it as text or with a decimal point.
+    Some servers write the index as text or with a decimal point.
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -215,7 +219,10 @@ def _arguments(value: object) -> str:
 def _remember_unknown(
     opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
 ) -> None:
-    """Keep unknown fields, such as signatures, which are sent back to the server unchanged."""
+    """Keep unknown fields, such as thought signatures.
+
+    They are sent back to the server unchanged.
+    """
     opaque.update(_foreign(fragment, _KNOWN))
     if inner := _foreign(function, _KNOWN_OF_FUNCTION):
         kept = opaque.get("function")

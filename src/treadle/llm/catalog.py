@@ -46,7 +46,8 @@ _PING = ChatRequest(
 )
 """The request of the connection test.
 
-It asks for a call of the most important tool, which the embedded model can call too.
+It asks for a call of the only tool that the embedded model can call. Therefore every model can be
+tested with it.
 """
 
 

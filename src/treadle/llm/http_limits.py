@@ -1,8 +1,8 @@
 """Limits on the answers of providers: size, compression and redirects.
 
-A few compressed bytes can become gigabytes, and a line may never end. A redirect would send the
-prompt and the API key to another address. The event hooks work for `httpx2` clients with any
-transport or proxy.
+Without limits, a few compressed bytes could become gigabytes, and a line could be endless. A
+redirect would send the prompt and the API key to another address. The limits are event hooks of an
+`httpx2` client, so they work with any transport or proxy.
 """
 
 import zlib
@@ -16,7 +16,7 @@ ANSWER_LIMIT = 64_000_000
 """The largest answer in bytes after decompression. Even long replies have less than a megabyte."""
 
 ERROR_LIMIT = 1_000_000
-"""The most bytes that are read of an answer with an error status. The rest is ignored."""
+"""The maximum number of bytes that are read of an answer with an error status."""
 
 _BLOCK = 262_144
 _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47}
@@ -47,7 +47,7 @@ class _Unpacker:
         self._failed = response.status_code >= 400
         self._left = ERROR_LIMIT if self._failed else ANSWER_LIMIT
         self.exhausted = False
-        # These headers would be wrong, since the client receives decompressed bytes.
+        # These headers describe the compressed bytes, but the client receives decompressed bytes.
         for name in ("content-encoding", "content-length"):
             if bits is not None and name in response.headers:
                 del response.headers[name]
@@ -75,8 +75,8 @@ class _Unpacker:
 def _stream() -> type[Any]:
     """Return a class of streams with a size limit.
 
-    A function creates the class, because its base class needs the client library, which is imported
-    late.
+    The class is created at the first call, because its base class is in the client library, which
+    is imported late.
     """
     import httpx2
 

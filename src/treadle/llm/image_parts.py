@@ -7,7 +7,7 @@ from hashlib import blake2b
 from treadle.llm.messages import Image
 
 OMITTED_IMAGE = "treadle-omitted-image:"
-"""The beginning of the address that replaces the content of an image in a record."""
+"""The beginning of the address that replaces an image in recorded messages."""
 
 _DATA = "data:"
 
@@ -22,7 +22,7 @@ _SIGNATURES = (
 def image_type(data: bytes) -> str | None:
     """Return the media type of PNG, JPEG, GIF or WebP data by its first bytes, or None.
 
-    These are the types that all known providers of models with images accept.
+    All known providers accept these types, if their model takes images at all.
     """
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"

@@ -9,9 +9,10 @@ from treadle.events.types import CallKey, Usage
 class ToolCall:
     """A tool call of a model.
 
-    `arguments` is its raw JSON text, and `vendor` is the provider of the model. `call_id` is the
-    provider's id. It may be empty or not unique, and is used only on the wire. `opaque` is JSON
-    text, such as a signature, that the provider wants back unchanged.
+    `arguments` is the raw JSON text of the arguments, and `vendor` is the provider of the model.
+    `call_id` is the provider's id. It may be empty or not unique, so only `key` identifies a call.
+    `opaque` is the JSON text of further fields, such as a thought signature, that the provider
+    wants back unchanged.
     """
 
     key: CallKey
@@ -34,8 +35,8 @@ class SystemMessage:
 class AttachedText:
     """Code or another text that the person sent with a message.
 
-    `name` states its origin, such as "src/parser.py:10-40". On the wire the text is fenced. Code
-    that is `pinned` is sent with each prompt, and is not saved with the message.
+    `name` states its origin, such as "src/parser.py:10-40". On the wire the text is fenced. If
+    `pinned` is True, the code is read again for each prompt, and is not saved with the message.
     """
 
     name: str
@@ -54,10 +55,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """A message of the person. `context` is text that Treadle puts before it.
+    """A message of the person.
 
-    A message that `steers` arrived while Treadle served an earlier message. The steering message
-    belongs to the same run as that earlier message.
+    `context` is text that Treadle puts before it. If `steers` is True, the message arrived while
+    Treadle served an earlier message. It then belongs to the run of the earlier message.
     """
 
     text: str
@@ -71,8 +72,8 @@ class UserMessage:
 class AssistantMessage:
     """A model's reply.
 
-    `opaque` is JSON text that the provider wants back unchanged. Only the model that sent
-    `reasoning` and `opaque` gets them back.
+    `opaque` is the JSON text of further fields that the provider wants back unchanged. Only the
+    model that sent `reasoning` and `opaque` gets them back.
     """
 
     text: str | None = None
@@ -98,7 +99,7 @@ class NoteMessage:
     """A note from Treadle to the model, which is sent as a user message.
 
     If `covers` is not 0, the note is a summary. It replaces the first `covers` messages of its
-    branch.
+    branch in later prompts.
     """
 
     text: str

@@ -27,7 +27,7 @@ class ModelInfo:
 
 
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
-    """Return the models of the server at an `http` address, or None if it gives no valid answer."""
+    """Return the models of the server at an `http` address, or None if its answer is not valid."""
     try:
         async with asyncio.timeout(2 * PROBE_SECONDS):
             return await asyncio.to_thread(_get, base_url)

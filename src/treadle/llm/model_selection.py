@@ -1,4 +1,4 @@
-"""Selects the model that answers, connects to it, and falls back to others.
+"""Selects the model that answers and connects to it. If the model fails, another one answers.
 
 The first available model in this order is selected:
 
@@ -53,7 +53,8 @@ _ANY_MODEL = "default"
 _LEARNED = LearnedQuirks()
 """The quirks (deviations from the protocol) of all endpoints.
 
-They are kept for the process, since each question connects again.
+They are kept until the process ends. Each question connects again and would otherwise have to learn
+them again.
 """
 
 
@@ -107,8 +108,8 @@ async def connect_with_fallbacks(
 ) -> ChatModel:
     """Like `connect`, with the models of `fallback_models` as fallbacks.
 
-    A fallback answers when a provider fails. An invalid name or a missing key of the first model is
-    an error, and no fallback answers. The unnamed provider of TREADLE_BASE_URL can only be the
+    A fallback answers when a provider fails. If the name of the first model is invalid or its key
+    is missing, an error is raised instead. The unnamed provider of TREADLE_BASE_URL can only be the
     first model.
     """
     named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
@@ -233,8 +234,8 @@ def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> M
 class FallbackModel(ModelWrapper):
     """A `ChatModel` with fallbacks, which are connected when they are needed.
 
-    The model that answers stays in use for the life of this object, so a session does not alternate
-    between models.
+    A fallback that has replaced a model stays in use for the life of this object, so a session does
+    not alternate between models.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The cost of replies and the windows of models, from the public data of genai-prices.
 
-An unknown value is None and never 0, so that an incomplete sum does not look complete. Servers on
-this machine have no price, so their cost is unknown. The first import of the data takes a third of
-a second.
+An unknown value is None and never 0. Otherwise a sum with unknown values would look complete.
+Servers on this machine have no price, so their cost is unknown. The first import of the data takes
+a third of a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 _KNOWN_MODELS = 2_048
-"""The most models whose prices are cached. A lookup without the cache takes 1 ms."""
+"""The maximum number of models whose prices are cached.
+
+Finding a model that is not cached takes 1 ms.
+"""
 
 _PROVIDERS = {
     "azure.ai.openai": "azure",
@@ -66,9 +69,10 @@ def price(
 ) -> float | None:
     """Return the cost of a call in US dollars, or None if the price or the tokens are unknown.
 
-    The prices are found by `base_url`, or else by `provider`, or else by the name of the model.
-    `at_us` is the time of the call in Unix microseconds, or None for now. The first call may import
-    the price data. Later calls take microseconds.
+    `base_url` identifies the provider whose prices apply. If `base_url` is None, `provider`
+    identifies it. If both are None, the name of the model identifies it. `at_us` is the time of the
+    call in Unix microseconds, or None for now. The first call may import the price data. Later
+    calls take microseconds.
     """
     if usage.input is None or usage.output is None:
         return None
@@ -87,9 +91,10 @@ def context_window(endpoint: Endpoint) -> int | None:
 class ListedPrice:
     """The current entry of a model in the price list, in US dollars for a million tokens.
 
-    If `stepped` is True, the prices apply to short inputs, and long inputs cost more. `cached` and
-    `cache_write` are prices of input tokens that are read from or written to a cache. `request` is
-    US dollars for each call. `provider` and `entry` are the names in the list.
+    If `stepped` is True, these prices apply only to short inputs, and the price of a token is
+    higher for long inputs. `cached` and `cache_write` are prices of input tokens that are read from
+    or written to a cache. `request` is US dollars for each call. `provider` and `entry` are the
+    names of the provider and of the model in the list.
     """
 
     provider: str
@@ -167,7 +172,7 @@ class _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """The prices of one model. None means that tokens of this kind have no price of their own."""
+    """The prices of one model. None means that the list has no price for this kind of tokens."""
 
     input: _Rate | None
     output: _Rate | None
@@ -179,8 +184,8 @@ class _Rates:
     def total(self, usage: Usage, input_tokens: int, output_tokens: int) -> float | None:
         """Return the cost of a call in US dollars, or None if a price is missing.
 
-        Tokens that are read from a cache or written to it have the price of input unless they have
-        their own. Reasoning tokens have the price of output unless they have their own.
+        If the list has no price for tokens that are read from or written to a cache, they have the
+        price of input. If it has no price for reasoning tokens, they have the price of output.
         """
         if (input_tokens and self.input is None) or (output_tokens and self.output is None):
             return None
@@ -204,7 +209,7 @@ _UNKNOWN = _Rates(None, None, None, None, None, 0.0)
 _FREE = _Rates(_Rate(0.0), _Rate(0.0), None, None, None, 0.0)
 
 _Table = Callable[[int | None], _Rates | None]
-"""A function that returns the prices at a time in Unix microseconds. None means now."""
+"""A function that returns the prices of a model at a time in Unix microseconds, or now for None."""
 
 
 @lru_cache(maxsize=_KNOWN_MODELS)
@@ -232,7 +237,7 @@ _Entry = tuple["Provider", "ModelInfo"]
 def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
     """Return the entry of a model in the price list, or None.
 
-    Routers and instrumentations use different names for one model, so several names are tried.
+    Routers and tracing libraries use different names for one model, so several names are tried.
     """
     if base_url is not None and is_loopback(base_url):
         return None
@@ -252,7 +257,7 @@ def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, 
         named = _PREFIXES.get(prefix, prefix)
         if own is None or named == own:
             candidates.append((named, rest))
-    if own is None and ".anthropic." in f".{model}":  # ids of Bedrock
+    if own is None and ".anthropic." in f".{model}":  # an id of Bedrock
         candidates.insert(0, ("aws", model))
     return candidates
 
@@ -267,9 +272,10 @@ def _look(model: str, provider: str | None, base_url: str | None) -> _Entry | No
 
 
 def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
-    """Convert the prices of a model. Returns None if tokens have no price.
+    """Convert the prices of a model.
 
-    A model without any price is free, unless a comment in the data says otherwise.
+    Returns None if neither input nor output has a price. If the data has no price at all, the model
+    is free. It is not free if the data has a comment without the word "free".
     """
     known = {name: value for name, value in vars(prices).items() if value is not None}
     if not known:

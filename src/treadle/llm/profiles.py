@@ -20,9 +20,9 @@ UNNAMED = "custom"
 """The name of the provider at the address in TREADLE_BASE_URL."""
 
 _LOCAL_IDLE_TIMEOUT = 600.0
-"""The idle limit of local servers in seconds: the longest silence of a server.
+"""The maximum time in seconds in which a local server may send no data.
 
-A local server sends nothing while it loads its model and reads a long prompt.
+A local server sends nothing while it loads its model and reads a long prompt, so the limit is long.
 """
 
 
@@ -155,9 +155,10 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
 
 
 def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
-    """Register the keys of all providers and gateway budgets for redaction, before any key is used.
+    """Register the keys of all providers and gateway budgets for redaction.
 
-    A key in a keyring is registered when it is first used, since the keyring may be locked.
+    Call this before any key is used. A key in a keyring is registered only when it is first used,
+    since the keyring may be locked.
     """
     saved_keys.register_all()
     names = {

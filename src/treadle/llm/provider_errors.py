@@ -1,4 +1,4 @@
-"""The failures of providers, with their kind and message, and whether a retry may help."""
+"""The failures of providers. Each has a kind, a message, and states whether a retry may help."""
 
 import json
 import re
@@ -43,9 +43,10 @@ class FaultKind(StrEnum):
 class ProviderError(TreadleError):
     """A failure of a provider. `retryable` says whether the same request may succeed later.
 
-    `status` is the HTTP status or the code in the body. `retry_after` is the wait in seconds that
-    the server asked for. `body` is the provider's text, shortened and without secrets. `window` is
-    the context window that the refusal of a long prompt states.
+    `status` is the HTTP status, or the status that the code in the body means. `retry_after` is the
+    wait in seconds that the server asked for. `body` is the provider's text, shortened and without
+    secrets. If the prompt was too long, `window` has the numbers of tokens that the provider
+    stated.
     """
 
     exit_status = ExitStatus.PROVIDER
@@ -76,7 +77,7 @@ def from_response(
 ) -> ProviderError:
     """Return the error for a response with an error status or a redirect.
 
-    `now` is the time in Unix seconds. It is needed if Retry-After is a date.
+    `now` is the time in Unix seconds. It converts a date in Retry-After to a wait.
     """
     if 300 <= status < 400:
         return _redirected(endpoint, status, headers.get("location", ""))
@@ -87,7 +88,8 @@ def from_response(
 def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
     """Return the error for a redirect.
 
-    Treadle does not follow redirects, because prompt and key must not go to another address.
+    Treadle does not follow redirects, because the prompt and the API key must not be sent to
+    another address.
     """
     try:
         parts = urlsplit(location)
@@ -107,7 +109,7 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
 
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:
-    """Return the error for an error object in a body with status 200, streamed or not."""
+    """Return the error for an error object in a body whose status is 200."""
     text, code = _error_text(body)
     return _classify(endpoint, _status_of(code), text, code, None)
 
@@ -134,7 +136,7 @@ def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
 def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> ProviderError:
     """Return the error for a server that sent no data for `seconds`.
 
-    `empty` means that the server sent data without any part of a reply.
+    `empty` means that the server sent data, but the data contained no part of a reply.
     """
     what = "only empty data" if empty else "no data"
     return ProviderError(
@@ -156,7 +158,7 @@ def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> Pro
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds to wait, from 0 to `RETRY_AFTER_LIMIT`, or None if absent or invalid.
+    """Return the seconds to wait, from 0 to `RETRY_AFTER_LIMIT`, or None if no header is valid.
 
     The function reads the headers `retry-after-ms` and `retry-after`. The latter contains seconds
     or an HTTP date (RFC 9110, section 10.2.3).
@@ -228,10 +230,10 @@ def _error_text(body: object) -> tuple[str, str | None]:
     metadata = error.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("raw"):
         text = f"{text}: {metadata['raw']}"
-    if " " in (parameter := str(error.get("param") or "")):  # the value is a sentence, not a name
+    if " " in (parameter := str(error.get("param") or "")):  # sometimes a sentence, not a name
         text = f"{text}: {parameter}"
     code = error.get("code") or error.get("status") or error.get("type")
-    if not text and code is None and error:  # the text has an unknown name
+    if not text and code is None and error:  # the text is in an unknown field
         text = json.dumps(error, ensure_ascii=False, default=str)
     return text, None if code is None else str(code)
 
@@ -255,7 +257,7 @@ def _without_markup(text: str) -> str:
 def _classify(
     endpoint: Endpoint, status: int | None, text: str, code: str | None, retry_after: float | None
 ) -> ProviderError:
-    # The text is redacted before it is cut, since a part of a key would not be recognized.
+    # The text is redacted before it is cut, since a key that was cut would not be recognized.
     text = redact(text[: 100 * _DETAIL_LIMIT])
     kind = _kind(status, f"{code or ''} {text}")
     detail = " ".join(text.split())
@@ -276,11 +278,14 @@ def _classify(
 
 
 _PERMANENT = (FaultKind.NO_TOOLS, FaultKind.NO_IMAGES, FaultKind.CONTEXT_LENGTH)
-"""Kinds of refusals that the same request meets again, whatever the status says."""
+"""The kinds of failure that would occur again for the same request, whatever the status is."""
 
 _MAY_REFUSE_TOOLS = (None, 400, 404, 405, 422, 500, 501, 502)
 _MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
-"""Statuses for a prompt that is too long. Proxies report failures of other servers as 502."""
+"""Statuses with which servers refuse a prompt that is too long.
+
+None means that there is no status. A proxy answers 502 if the server behind it refused the prompt.
+"""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:

@@ -21,7 +21,7 @@ _KEY_LIMIT = 10_000
 
 
 class KeyState(StrEnum):
-    """The location of the key that requests use."""
+    """The place from which requests get the key."""
 
     NONE = "none"
     ENVIRONMENT = "environment"
@@ -33,10 +33,11 @@ class KeyState(StrEnum):
 class ProviderState:
     """A provider, and the locations of its key.
 
-    `key_name` is the environment variable or the keyring entry of the key, or None if only a saved
-    key works. `wants_key` states whether requests need a key, and `takes_key` whether a key can be
-    saved. `kept` is the location of the saved key, even if requests use another key. `kept_for` is
-    the provider address that the key was saved for, if it differs from `base_url`.
+    `key_name` is the environment variable or the keyring entry of the key. It is None if the key
+    can only be saved with Treadle. `wants_key` states whether requests need a key, and `takes_key`
+    whether a key can be saved. `kept` is the location of the saved key, or None if no key is saved.
+    It is set even if requests use another key. `kept_for` is the provider address that the key was
+    saved for, if it differs from `base_url`.
     """
 
     name: str
@@ -114,7 +115,10 @@ def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> boo
 
 
 def _key_address(settings: Settings, env: Mapping[str, str], provider: str) -> str:
-    """Return the address that a key is saved for. Raises UsageError if no key can be saved."""
+    """Return the provider address for which a key is saved.
+
+    Raises UsageError if none can be saved.
+    """
     if provider == EMBEDDED:
         raise UsageError("The embedded model needs no key.", hint="No action is needed.")
     if provider == UNNAMED and unnamed_endpoint(settings, env, "") is not None:

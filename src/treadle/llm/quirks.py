@@ -12,13 +12,13 @@ from treadle.llm.refusals import Meaning, Refusal, changes, meaning
 from treadle.llm.strictness import Strictness, strictness_of
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
-"""The two names of the reply limit. Newer models of OpenAI refuse the first."""
+"""The names of the parameter that limits the reply. Newer OpenAI models refuse the first name."""
 
 _MAY_REFUSE = (None, 400, 404, 405, 422, 500, 501, 502)
-"""Statuses of a refused request.
+"""Statuses of a request that a server may have refused because of its form.
 
-Some servers answer 500 when a template fails, and proxies pass on the text of their upstream with
-502. None is an error without a code.
+Some servers answer 500 when a chat template fails. A proxy answers 502 with the text of the server
+behind it. None means that the error has no code.
 """
 
 Payload = Mapping[str, Any]
@@ -27,7 +27,8 @@ Payload = Mapping[str, Any]
 class LearnedQuirks:
     """The quirks that this process has learned, so that the next session need not learn them.
 
-    The lack of tools is not kept: a router may find an endpoint with tools later.
+    One quirk is not kept: that an endpoint takes no tools. A router may later choose a server that
+    takes them.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,8 @@ def _identity(endpoint: Endpoint) -> str:
 class Quirks:
     """The form of requests that one endpoint accepts.
 
-    The form is documented, configured, or learned from refusals. A session meets each refusal once.
+    The form is documented, configured, or learned from refusals. The endpoint refuses only one
+    request of a session for each reason, since the next request has the new form.
     """
 
     strictness: Strictness
@@ -70,7 +72,7 @@ class Quirks:
         )
 
     def copy(self) -> "Quirks":
-        """Return a copy of the quirks for another session, which tries tools again."""
+        """Return a copy of the quirks for another session. The copy offers tools again."""
         tools = replace(self.strictness, tools=True)
         return replace(self, strictness=tools, _tried=set(self._tried))
 
@@ -82,12 +84,12 @@ class Quirks:
         *,
         strict: bool,
     ) -> str | None:
-        """Learn from the refusal of `payload`. Returns the change in words, or None.
+        """Learn from the refusal of `payload`.
 
-        `rebuild` builds the payload again. A change that leaves the payload the same does not
-        count, since the refusal has another cause. If `strict` is True, tools are always offered.
-        The preferences of a router always stay, since they may exclude providers that must not see
-        the prompt.
+        Returns a description of the change, or None if nothing was changed. `rebuild` builds the
+        payload again. A change that does not alter the payload is discarded, since the refusal must
+        have another cause. If `strict` is True, tools are always offered. No change removes the
+        preferences for a router, since they may exclude providers that must not see the prompt.
         """
         if error.kind is FaultKind.NO_TOOLS:
             if strict or "tools" not in payload:

@@ -1,9 +1,9 @@
 """Finds the demand of an endpoint in the text with which it refused a history.
 
-A reader is a function that looks for one demand. It returns the strictness that meets the demand,
-or None if the text is about something else. A strictness is the set of demands of one endpoint.
-Some readers look for the name of a field together with a statement about it: that the field is
-missing, or that it is not permitted.
+A strictness is the set of all demands of one endpoint. A reader is a function that looks for one
+demand in the text. It returns the strictness with that demand, or None if it does not find the
+demand. Some readers look for the name of a field, and for a statement that the field is missing or
+not permitted.
 """
 
 import re
@@ -20,7 +20,7 @@ JsonObject = dict[str, Any]
 
 
 class Meaning(StrEnum):
-    """The statement of a refusal about a field: it demands the field or refuses it."""
+    """Whether a refusal demands a field or refuses it."""
 
     DEMANDED = "demanded"
     REFUSED = "refused"
@@ -65,7 +65,7 @@ def meaning(error_text: str, field: str) -> Meaning | None:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The text of a refusal, the refused history, and the strictness with which it was built."""
+    """The text of a refusal, the refused messages, and the strictness to which they conform."""
 
     said: str
     strictness: Strictness
@@ -141,7 +141,7 @@ def _tool_role(refusal: Refusal) -> Change | None:
     if not refusal.has("tool") or not _NO_TOOL_ROLE.search(refusal.said):
         return None
     if re.search(r"after (?:role )?['\"`]?\w+", refusal.said, re.IGNORECASE):
-        return None  # this is about the order of messages
+        return None  # the text is about the order of messages
     return replace(refusal.strictness, tools=False), (
         "trying without tools; earlier results are sent as text"
     )
@@ -193,7 +193,7 @@ _THOUGHTS = (*REASONING_FIELDS, "thinking", "thinking_blocks", "reasoning_text")
 
 
 def _reasoning(refusal: Refusal) -> Change | None:
-    """Return the change if the endpoint requires reasoning or refuses its fields."""
+    """Return the change if the endpoint requires reasoning or refuses the fields of reasoning."""
     strictness, said = refusal.strictness, refusal.said
     meanings = {name: meaning(said, name) for name in (*_THOUGHTS, *ECHOED_FIELDS)}
     sent = {
@@ -247,7 +247,7 @@ _NOT_EMPTY = re.compile(
 
 
 def _missing_text(refusal: Refusal) -> Change | None:
-    """Return the change if the endpoint refused the form of a missing text."""
+    """Return the change if the endpoint refused a message without text."""
     textless = any(not message.get("content") for message in refusal.replies)
     if not textless or not _CONTENT.search(refusal.said):
         return None
@@ -266,7 +266,10 @@ _TEMPLATE = re.compile(
 
 
 def _template_changes(refusal: Refusal) -> list[Change]:
-    """Return the changes for failures of chat templates, whose texts do not name the demand."""
+    """Return all changes that may help if a chat template failed.
+
+    The text of such a failure does not state the demand.
+    """
     strictness = refusal.strictness
     return [
         (replace(strictness, alternating=True), "the roles of messages now alternate"),
@@ -292,4 +295,7 @@ _READERS: tuple[Callable[[Refusal], Change | None], ...] = (
     _order,
     _missing_text,
 )
-"""The readers in the order of their use. Readers of the most specific texts come first."""
+"""All readers, in the order in which they read a text.
+
+Those that look for the most specific statements come first.
+"""

@@ -2,7 +2,7 @@
 
 The module handles faults of real servers. Examples are parallel calls under one index, errors in
 the middle of a stream, and ids or names that come late, twice or in parts. The module also keeps
-opaque fields that must go back unchanged.
+the opaque fields, which the server wants back unchanged.
 """
 
 import json
@@ -17,7 +17,7 @@ from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
 from treadle.llm.usage import read_cost, read_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names under which servers send reasoning as text. The first name that exists is read."""
+"""The fields in which servers send reasoning as text. If a message has both, the first is read."""
 
 _OPAQUE_FIELDS = (
     "reasoning_details",
@@ -31,10 +31,10 @@ _OPAQUE_FIELDS = (
 """Fields of a message that a server wants back unchanged."""
 
 ECHOED_FIELDS = REASONING_FIELDS + _OPAQUE_FIELDS
-"""Fields that go back to the model that sent them."""
+"""Fields that are sent back to the model that sent them."""
 
 _JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""For each type of reasoning detail, the field whose text arrives in parts."""
+"""Maps the type of a reasoning detail to the field whose text arrives in parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ class DeltaAssembler:
         return shown
 
     def reply(self, *, done: bool) -> ModelReply:
-        """Return the complete reply. `done` says that the server marked the end.
+        """Return the complete reply. `done` means that the server sent the end mark (`[DONE]`).
 
         Raises ProviderError for an incomplete stream. A stream is incomplete if it has no content,
-        or neither an end mark (`[DONE]`) nor a finish reason. Calls that the length limit truncated
+        or if it has neither the end mark nor a finish reason. Calls that the length limit truncated
         have incomplete arguments.
         """
         if self.finish_reason is None and not done:
@@ -160,7 +160,7 @@ class DeltaAssembler:
         thoughts = {name: _string(delta.get(name)) for name in REASONING_FIELDS}
         thoughts = {name: text for name, text in thoughts.items() if text}
         for name in thoughts:
-            self._opaque.setdefault(name, None)  # the reasoning goes back under this name
+            self._opaque.setdefault(name, None)  # the reasoning is sent back in this field
         thought = next(iter(thoughts.values()), "")
         text, thought_parts = _parts(delta.get("content"))
         thought += thought_parts
@@ -178,8 +178,8 @@ class DeltaAssembler:
     def _read_usage(self, usage: object) -> None:
         """Update the usage from a chunk. Later counts replace earlier ones.
 
-        Some servers send running totals with every chunk. A usage that contains only zeros does not
-        replace earlier counts.
+        Some servers send the counts so far with every chunk. If a usage has no input tokens, it
+        does not replace earlier counts that have some.
         """
         if not isinstance(usage, Mapping) or (self._usage.input and not read_usage(usage).input):
             return
@@ -229,8 +229,9 @@ def _join(kept: object, new: object, *, streamed: bool) -> object:
 def _same_block(entries: list[object], entry: object) -> int | None:
     """Return the position of the block that this fragment continues, or None.
 
-    The block has the same type and the same explicit index. A signature covers the whole text of
-    its block, so a server would refuse separate fragments (agno-agi/agno#8794).
+    A fragment continues a block of the same type with the same explicit index. The fragments must
+    be joined because a signature is for the whole text of a block. A server would refuse separate
+    fragments (agno-agi/agno#8794).
     """
     if not isinstance(entry, Mapping) or _string(entry.get("type")) not in _JOINED:
         return None

@@ -20,7 +20,10 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The joined data lines of one event. `event` is the name of the event, usually empty."""
+    """The data lines of one event, joined.
+
+    `event` is the name of the event, which is usually empty.
+    """
 
     text: str
     event: str = ""
@@ -92,21 +95,25 @@ class SseReader:
 T = TypeVar("T")
 
 _FIRST_NOTICE = 2.0
-"""The seconds of silence before the first notice, or a third of the limit if that is less."""
+"""The maximum seconds of silence before the first call of `waiting`.
+
+If a third of the limit is less, `waiting` is called then.
+"""
 
 _EMPTY_FACTOR = 10
-"""Empty data, such as chunks without choices, extends the wait to this multiple of the limit.
+"""The maximum wait for a part of the reply, as a multiple of the limit.
 
-Real servers send one or two such chunks. While they work, they send comments.
+Empty data, such as a chunk without choices, restarts the normal limit. A server that sends only
+empty data would otherwise never time out. Real servers send one or two empty chunks.
 """
 
 
 class IdleWatchdog:
     """Ends a wait when `limit` seconds have passed since the last data.
 
-    Empty data extends the wait to at most ten times the limit. `waiting` is called with the seconds
-    of silence so far. The first call is after 2 s, or after a third of the limit if that is less.
-    Each further call is made when the silence has doubled.
+    If all data is empty, the wait ends after ten times the limit. `waiting` is called with the
+    seconds of silence so far. The first call is after 2 s, or after a third of the limit if that is
+    less. Each further call is made when the silence has doubled.
     """
 
     def __init__(
@@ -124,7 +131,10 @@ class IdleWatchdog:
 
     @property
     def empty_seconds(self) -> float | None:
-        """The seconds with only empty data if they reach the limit for empty data, or None."""
+        """The time limit for empty data in seconds if it has passed, or None.
+
+        It has passed if all data within that time was empty.
+        """
         limit = _EMPTY_FACTOR * self._limit
         return limit if self._clock.monotonic() - self._useful >= limit else None
 
@@ -172,20 +182,24 @@ _END = "[DONE]"
 _SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 """Names of events that only show that the server is alive."""
 _GRACE = 5.0
-"""The seconds in which usage and end mark (`[DONE]`) may follow the finish reason."""
+"""The seconds to wait for the usage and the end mark (`[DONE]`) after the finish reason."""
 
 _DRAIN = 0.25
-"""Seconds of real time to read the rest of a finished body, so its connection can be reused."""
+"""The maximum seconds for reading the rest of a body after the end mark.
+
+A connection can be reused only if its body was read to the end.
+"""
 
 
 _STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 
 
 class ReplyReader:
-    """Feeds one response to an assembler. `done` says that the server marked the end.
+    """Feeds one response to an assembler.
 
-    The reader uses raw lines instead of the typed stream of the client library. That stream drops
-    comments, fails on data that is not JSON and loses unknown fields.
+    `done` means that the server sent the end mark (`[DONE]`). The reader uses raw lines instead of
+    the typed stream of the client library. That stream drops comments, fails on data that is not
+    JSON and loses unknown fields.
     """
 
     def __init__(
@@ -199,7 +213,8 @@ class ReplyReader:
     async def read(self, response: Any, *, streamed: bool) -> AsyncIterator[Shown]:
         """Yield the text for the person as it arrives.
 
-        A server may ignore whether streaming was requested.
+        `streamed` is whether streaming was requested. The server may have ignored it, so the
+        content decides.
         """
         content_type = str(response.headers.get("content-type", "")).lower()
         if "html" in content_type:

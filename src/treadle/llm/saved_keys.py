@@ -1,9 +1,9 @@
 """Saved keys of providers, each for one provider at one address.
 
 Keys are in the system keyring if it works, or else in a file that only its owner may read. The file
-also names the providers whose keys are in the keyring, so nobody has to unlock the keyring for
-other providers. A key is used only for the address that it was entered for. Later settings do not
-change that address.
+also names the providers whose keys are in the keyring. Therefore the keyring is unlocked only for
+these providers. A key is used only for the provider address for which it was entered. If a setting
+later changes the address of the provider, the key is not used.
 """
 
 import json
@@ -25,10 +25,14 @@ from treadle.paths import user_config_dir
 FILE_NAME = "providers.key"
 """The name of the key file.
 
-No tool reads files that end in `.key`, even if a repository contains the folder.
+The name ends in `.key`, since no tool reads files with such names. This protects the file even if
+its folder is inside a repository.
 """
 SERVICE = "treadle provider keys"
-"""The service in the keyring. The setting `api_key_keyring` cannot name this service."""
+"""The service name of all entries in the keyring.
+
+The setting `api_key_keyring` names entries of another service, so it cannot read these entries.
+"""
 _FORMAT = 1
 
 Stamp = tuple[int, int, int] | None
@@ -46,7 +50,7 @@ class KeyLocation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SavedKey:
-    """A key for one address. `key` is None if it is in the keyring."""
+    """A key for one provider address. `key` is None if the key is in the keyring."""
 
     base_url: str
     key: str | None = field(repr=False)
@@ -62,7 +66,7 @@ def path() -> Path:
 
 
 def stamp() -> Stamp:
-    """Return a value that differs after each change of the key file, or None without a file.
+    """Return a value that changes whenever the key file changes, or None if there is no file.
 
     The call takes 2 µs.
     """
@@ -169,7 +173,7 @@ def _parsed(path: Path) -> dict[str, SavedKey]:
         raise ConfigError(
             f"{path} is not a valid key file.",
             hint="Delete it, and store the keys again with `treadle models key set PROVIDER`.",
-        ) from None  # the cause would show the content of the file
+        ) from None  # the traceback of the cause would show the content of the file
 
 
 def _entry(entry: Mapping[str, object]) -> SavedKey:
@@ -180,7 +184,11 @@ def _entry(entry: Mapping[str, object]) -> SavedKey:
 
 
 def _write(everything: Mapping[str, SavedKey]) -> None:
-    """Write the whole file. Only its owner can read it, even while it is written."""
+    """Write the whole file.
+
+    The content is first written to a temporary file that only its owner can read. Then this file
+    replaces the old one.
+    """
     entries = {
         name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}
         for name, each in everything.items()
@@ -207,9 +215,9 @@ def _write(everything: Mapping[str, SavedKey]) -> None:
 
 
 def _into_keyring(provider: str, key: str) -> bool:
-    """Store the key in the keyring, and return whether it is there.
+    """Store the key in the keyring, and return whether reading it back succeeds.
 
-    Some keyrings accept everything and store nothing.
+    Some keyrings report success but store nothing.
     """
     try:
         import keyring

@@ -60,7 +60,7 @@ NINE_LETTERS = IdRule(ALPHANUMERIC, 9, 9)
 
 
 class MissingText(StrEnum):
-    """The replacement for the text of a message that only calls tools."""
+    """The value that is sent as the text of a reply that has only tool calls."""
 
     NULL = "null"
     EMPTY = "empty"
@@ -75,20 +75,21 @@ class Reasoning(StrEnum):
     NEVER = "never"
     """The endpoint gets no reasoning."""
     REQUIRED = "required"
-    """Each reply needs the field of the reasoning. The field is empty if there is no reasoning."""
+    """Each reply needs the reasoning field, which may be empty."""
     FILLED = "filled"
-    """Each reply needs the field of the reasoning, and the field must not be empty."""
+    """Each reply needs the reasoning field, which must not be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """The demands of an endpoint on a history. The default is the protocol itself.
+    """The demands of an endpoint on a history.
 
-    `alternating` endpoints need alternating roles of user and assistant, and a reply after each
-    tool result. `single_calls` endpoints accept one tool call in a reply. `named_results` endpoints
-    need the name of the tool in each result. `call_signatures` endpoints need a thought signature
-    in each tool call, even if another model made the call. `refused_fields` are names of fields
-    that the endpoint does not accept back.
+    The defaults are the demands of OpenAI's protocol. `alternating` endpoints need alternating
+    roles of user and assistant, and a reply after each tool result. `single_calls` endpoints accept
+    one tool call in a reply. `named_results` endpoints need the name of the tool in each result.
+    `call_signatures` endpoints need a thought signature in the first tool call of each reply, even
+    if another model made the reply. `refused_fields` are names of fields that the endpoint does not
+    accept back.
     """
 
     call_ids: IdRule = IdRule()

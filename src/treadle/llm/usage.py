@@ -16,15 +16,18 @@ class Meaning(Enum):
     CACHED = auto()
     CACHE_WRITE = auto()
     CACHE_WRITE_PART = auto()
-    """Tokens that were written to a cache for a certain time.
+    """Tokens that were written to a cache for a certain lifetime.
 
-    A usage may have several such fields. Their sum is the number of written tokens.
+    A usage may have one such field for each lifetime. Their sum is the number of written tokens.
     """
     REASONING = auto()
     UNKNOWN_CACHE = auto()
-    """Tokens of a cache. The name does not say whether the tokens were read or written."""
+    """Tokens of a cache. The name of the field does not say whether they were read or written."""
     AUDIO = auto()
-    """Audio tokens. They have their own prices, which Treadle does not know."""
+    """Audio tokens.
+
+    They are kept apart because their prices differ and Treadle does not know them.
+    """
 
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+[a-z]*")
@@ -60,7 +63,11 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]:
-    """Return the counts in `values` and its nested objects. The largest count of a kind is used."""
+    """Return the counts in `values` and its nested objects.
+
+    If fields of one kind differ, the largest count is used. Fields of the kind CACHE_WRITE_PART are
+    added up first.
+    """
     found: dict[Meaning, int] = {}
     parts = 0
     for name, value in values.items():
@@ -78,7 +85,7 @@ def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]
 
 
 def completed(usage: Usage, values: Mapping[str, Any]) -> Usage:
-    """Return `usage` with missing counts filled from fields of `values` with other names."""
+    """Return `usage` with its unknown counts replaced by counts from fields of `values`."""
     if None not in (usage.cached, usage.cache_write, usage.reasoning):
         return usage
     found = counts_of(values, "usage")
@@ -106,8 +113,9 @@ def with_thoughts(
 ) -> int | None:
     """Return the output tokens, including thoughts.
 
-    Gemini and xAI count thoughts separately from the answer. A server does so if `total` is the sum
-    of input, answer and thoughts, or if there are more thoughts than answer tokens.
+    Most servers include the thoughts in `answered`. Gemini and xAI count them separately. The
+    thoughts were counted separately if `total` is the sum of input, answer and thoughts, or if
+    `thoughts` is larger than `answered`.
     """
     if answered is None or not thoughts:
         return answered
@@ -116,18 +124,21 @@ def with_thoughts(
 
 
 MAX_TOKENS = 1_000_000_000
-"""A limit above the tokens of any call. A larger number is not a count."""
+"""The maximum number of tokens of a call.
+
+A larger number is not a count of tokens, so it is ignored.
+"""
 MAX_DOLLARS = 100_000
-"""A limit above the cost of any call."""
+"""The maximum cost of a call in US dollars. A larger number is ignored."""
 
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """Return the counts of a `usage` object. Missing counts are unknown.
 
     The function reads the field names of OpenAI's Chat Completions and Responses APIs, and of
-    Anthropic's API. Some OpenAI-compatible servers send the names of Anthropic. Cached tokens are
-    part of `Usage.input` and thoughts are part of `Usage.output`, so both are added if the server
-    counts them separately.
+    Anthropic's API. Some OpenAI-compatible servers send the names of Anthropic. `Usage.input`
+    includes cached tokens, and `Usage.output` includes thoughts. If the server counts one of them
+    separately, it is added.
     """
     given = _first(usage, "prompt_tokens", "input_tokens")
     answered = _first(usage, "completion_tokens", "output_tokens")

@@ -1,7 +1,8 @@
 """Makes any history valid for one endpoint.
 
-A history may be shortened, cancelled, steered, resumed, or begun by another model. `valid_history`
-applies small steps, each of which meets one demand. A second application changes nothing.
+A history can be invalid because it was shortened, cancelled, steered or resumed, or because another
+model began it. `valid_history` applies small steps, each of which meets one demand of the endpoint.
+Applying it twice has the same result as applying it once.
 """
 
 import json
@@ -40,7 +41,7 @@ NOTED = "Noted."
 """A reply that Treadle inserts between a tool result and the next message of the user."""
 
 CONTINUE = "Continue."
-"""A message that Treadle inserts where an endpoint needs a message of the user."""
+"""A user message that Treadle inserts where the endpoint requires one."""
 
 NO_REASONING = "(not recorded)"
 """Replaces reasoning that an endpoint needs and that no longer exists."""
@@ -48,13 +49,15 @@ NO_REASONING = "(not recorded)"
 SIGNATURE: Mapping[str, object] = {
     "google": {"thought_signature": "skip_thought_signature_validator"}
 }
-"""The signature that Gemini documents for a call of another model."""
+"""The value that Gemini documents for the thought signature of a call that another model made."""
 
 CONTEXT_SOURCE = "context of this message"
 PINNED_SOURCE = "pinned:"
 ATTACHED_SOURCE = "attached:"
-"""The source of the fence around automatic context, and the beginnings of the sources of pinned
-code and of texts that the person attached. Their names follow."""
+"""The sources that fences state: of automatic context, of pinned code, and of attached texts.
+
+In the last two, the name of the code or text follows.
+"""
 
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -73,7 +76,7 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
     """Convert `messages` to system, user, assistant and tool messages that the endpoint accepts.
 
     The conversion removes only empty messages, results without a call, second results of a call,
-    and refused or foreign fields.
+    fields that the endpoint refuses, and opaque fields of other models.
     """
     strictness = dialect.strictness
     history = [_encodable(message) for message in messages]
@@ -91,9 +94,9 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
 
 
 def _encodable(message: Message) -> Message:
-    """Return `message` without lone surrogates.
+    """Return `message` without lone surrogates, which UTF-8 cannot encode.
 
-    File names that are not UTF-8 contain lone surrogates, and JSON has to be UTF-8.
+    They come from file names that are not UTF-8.
     """
     match message:
         case UserMessage(text=text, context=context, attached=attached):
@@ -171,7 +174,7 @@ def _as_user(message: Message) -> Message:
 
 
 def _paired(history: Sequence[Message]) -> list[Message]:
-    """Put exactly one result for each call directly after each reply with calls."""
+    """Arrange the history so that exactly one result for each call directly follows the reply."""
     paired: list[Message] = []
     for position, message in enumerate(history):
         if isinstance(message, AssistantMessage):
@@ -189,9 +192,9 @@ def _paired(history: Sequence[Message]) -> list[Message]:
 
 
 def _results(history: Sequence[Message], position: int) -> dict[CallKey, str]:
-    """Return the first result of each call key, up to the next reply with calls.
+    """Return the first result of each call key after the reply at `position`.
 
-    The search begins after the reply at `position`. Keys may repeat after a user message, so later
+    The search ends at the next reply with calls. Later replies may use the same keys, so their
     results do not belong to this reply.
     """
     results: dict[CallKey, str] = {}
@@ -209,7 +212,7 @@ def with_results(
 ) -> Iterable[tuple[Message, list[tuple[ToolCall, ToolMessage]]]]:
     """Yield each message except tool results, with its calls and their results.
 
-    In `history`, exactly one result for each call follows the reply that made the calls.
+    The caller must pass a history in which exactly one result for each call follows its reply.
     """
     position = 0
     while position < len(history):
@@ -260,11 +263,11 @@ def _valid_calls(history: Sequence[Message]) -> list[Message]:
 
 
 def _json_object(text: str) -> str:
-    """Return arguments as the text of a JSON object, because chat templates parse them."""
+    """Return arguments as the text of a JSON object, since chat templates of servers parse them."""
     if not text.strip():
         return "{}"
     written = text
-    for strict in (True, False):  # an unescaped line break is not JSON, although a tool accepts it
+    for strict in (True, False):  # tools accept unescaped line breaks too
         try:
             value = json.loads(text, strict=strict, parse_constant=_refuse)
             if isinstance(value, str):
@@ -281,14 +284,17 @@ def _refuse(name: str) -> None:
 
 
 _MAX_ATTEMPTS = 100
-"""The number of new ids that are tried for a call, since a rule may permit few ids."""
+"""The maximum number of new ids that are tried for a call.
+
+Without a limit, the search would never end if all ids that the rule permits are used.
+"""
 
 
 def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[Message]:
     """Give calls ids that the endpoint accepts and that are unique in the history.
 
-    An id stays unchanged if possible. A new id depends on the call alone and not on the length of
-    the history, so the prompt cache of a provider stays valid.
+    An id stays unchanged if possible. A new id depends only on the call, so it stays the same when
+    the history grows. Therefore the prompt cache of a provider stays valid.
     """
     rule, used = strictness.call_ids, set[str]()
     taken = {c.call_id for m in history if isinstance(m, AssistantMessage) for c in m.calls}
@@ -315,9 +321,10 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
 
 
 def _flat(history: Sequence[Message]) -> list[Message]:
-    """Convert calls and their results to text of the user, for a model without tools.
+    """Convert calls and their results to user messages, for a model without tools.
 
-    The arguments are inside the fence too, since a model may have copied them from other text.
+    Each call is in a fence, together with its result. The arguments are inside the fence too, since
+    a model may have copied them from foreign text.
     """
     flat: list[Message] = []
     for message, answered in with_results(history):
@@ -365,7 +372,10 @@ def _reasoned(message: Message, dialect: Dialect) -> Message:
 
 
 def _signed(call: ToolCall, strictness: Strictness, *, own: bool, first: bool) -> ToolCall:
-    """Add the opaque fields that go back with a call. Only the first call needs a signature."""
+    """Return a call with the opaque fields that are sent back.
+
+    `first` means the first call of a reply. Only that call needs a signature.
+    """
     fields = _object(call.opaque) if own else {}
     fields = {n: v for n, v in fields.items() if n not in strictness.refused_fields}
     if strictness.call_signatures and first:
@@ -379,7 +389,7 @@ def _object(text: str | None) -> dict[str, object]:
 
 
 def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
-    """Merge adjacent user messages, because templates of several servers refuse them."""
+    """Merge adjacent user messages, because chat templates of several servers refuse them."""
     joined: list[Message] = []
     for message in history:
         last = joined[-1] if joined else None
@@ -393,7 +403,10 @@ def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
 
 
 def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """End the history with a user or tool message. Roles alternate if the endpoint needs it."""
+    """Insert messages so that the history ends with a user or tool message.
+
+    If the endpoint needs it, also insert messages so that roles alternate.
+    """
     ordered: list[Message] = []
     for message in history:
         if strictness.alternating:

@@ -21,7 +21,7 @@ _TOKENS = 1_000_000
 class Vendor:
     """A company that serves a model of a router. Prices are US dollars per million tokens.
 
-    Unknown values are null. `uptime` is a percentage of the last half hour.
+    Unknown values are None. `uptime` is the uptime in the last half hour, in percent.
     """
 
     name: str

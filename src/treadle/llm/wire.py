@@ -1,6 +1,7 @@
 """Converts a valid history to OpenAI chat messages.
 
-`valid_history` orders the messages. This module converts each of them to one message on the wire.
+The module `valid_history` makes the history valid. This module then converts each message to one
+message in wire format.
 """
 
 import json
@@ -78,7 +79,8 @@ def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage
     missing = _MISSING_TEXT[strictness.missing_text]
     wire: WireMessage = {"role": "assistant", "content": message.text or missing}
     for name, value in _parse_object(message.opaque).items():
-        # A stored null stands for the reasoning text: the message stores that text only once.
+        # In `opaque`, the value null of a reasoning field means the text in `message.reasoning`.
+        # The text is thus stored only once.
         wire[name] = message.reasoning if name in REASONING_FIELDS and value is None else value
     if message.calls:
         wire["tool_calls"] = [_call(call) for call in message.calls]

@@ -1,4 +1,4 @@
-"""Determines the repository of a client: the given root, a client's root, or the working folder."""
+"""Determines the repository of a client from the command line, its roots or the working folder."""
 
 from pathlib import Path
 from typing import Any

@@ -115,7 +115,7 @@ _NAMELIKE = re.compile(
     r"[A-Za-z_.-]*\d{0,3}",
     re.IGNORECASE,
 )
-"""Matches a name that contains one of these words. People write such names instead of a secret."""
+"""Matches a name that contains a word such as `password`. Examples have such names as values."""
 _EXAMPLE = re.compile(
     r"(?:^|[^A-Za-z])(?:example|sample|dummy|fake|test|testing|changeme|change|placeholder|foo|bar|baz|your|my|"
     r"abc|abcd|xyz|todo|none|default|demo|mock|invalid|wrong|lorem|hello|world|version|step|page|item|row|"
@@ -161,7 +161,7 @@ def _find(match: re.Match[str]) -> Finding | None:
 
 
 def _is_code(match: re.Match[str], value: str) -> bool:
-    """Whether the syntax shows that the value is a name in code or another argument."""
+    """Whether the syntax shows that the value is a name in code or an argument without a secret."""
     if match["argument"] is not None:
         # In `set_password("service", "user", …)`, the first argument is not a password. A password
         # would be the only argument.
@@ -339,7 +339,7 @@ def _follows(match: re.Match[str]) -> bool:
 
 
 def _is_unlike_code(match: re.Match[str]) -> bool:
-    """Whether an unquoted value after ` = ` can be neither a name nor an expression."""
+    """Whether an unquoted value after ` = ` cannot be a name or an expression in code."""
     value = match["bare"]
     if value.isidentifier():
         chosen = classes(value) >= 3 and _MEMORABLE_SECRET.fullmatch(value) is not None

@@ -25,17 +25,20 @@ class Detector:
     hints: tuple[str, ...] = ()
     screen: tuple[str, ...] = ()
     cues: tuple[str, ...] = ()
-    """RE2 patterns, one of which matches near every match. Without cues, the hints are used."""
+    """RE2 patterns that show where a match may be.
+
+    One of them matches near every match of `pattern`. By default, the hints are used.
+    """
     resumes: bool = False
     """Whether the search continues inside a match that is not a secret, after its group `name`.
 
     Another name may begin there, as in `key="password" value="…"`. Only patterns of bounded length
-    may set this.
+    may set this. Otherwise the run time would not be linear.
     """
 
     @property
     def cue(self) -> str:
-        """An RE2 pattern without which the detector cannot match."""
+        """An RE2 pattern. If it does not match a text, the detector finds nothing there."""
         return "|".join(self.cues or map(re.escape, self.hints))
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
@@ -58,8 +61,9 @@ def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> st
 
     An escape of JSON (`\n`, `\u001b`), of a URL (`%20`) or of a terminal (`ESC[31m`) is not part of
     a word. A `_` before the literal (`MY_ghp_…`) is part of a word only if `alone` is True. A `-`
-    before the literal (`old-ghp_…`) is part of a word unless `dashed` is True. The pattern checks
-    the text before the literal last, so that the regex engine can search for the literal first.
+    before the literal (`old-ghp_…`) is part of a word unless `dashed` is True. The check of the
+    text before the literal is at the end of the pattern, so that the regex engine can search for
+    the literal first.
     """
     escaped = re.escape(literal)
     word = "A-Za-z0-9_-" if alone else "A-Za-z0-9" if dashed else "A-Za-z0-9-"

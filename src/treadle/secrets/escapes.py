@@ -14,7 +14,7 @@ from dataclasses import dataclass
 _NAMED = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": "=", "colon": ":",
           "nbsp": " ", "sol": "/", "commat": "@"}  # fmt: skip
 _ESCAPE = re.compile(
-    # The regex engine skips to these characters fast. Lookbehinds then distinguish them.
+    # The regex engine skips to these characters fast. Lookbehinds distinguish the kinds of escapes.
     r"[\x1b%\\&=+](?:"
     r"(?P<ansi>(?:(?<=\x1b)|(?<=\\)\\{0,3}(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,16}[A-Za-z])"
     # This group matches a space in the query of a URL, encoded once or twice.
@@ -40,7 +40,11 @@ BASE64_SCREEN = (
     r"(?:^|[^A-Za-z0-9+/_-]|\\[nrt])"
     r"(?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){10}"
 )
-"""An RE2 pattern for base64 of thirty ASCII characters. The high bit of each byte is 0."""
+"""An RE2 pattern for base64 of thirty ASCII characters.
+
+The high bit of each such byte is 0. This restricts the first three characters of each group of
+four.
+"""
 
 
 @dataclass(frozen=True, slots=True)

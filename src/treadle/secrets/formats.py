@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (a pattern on one line is easier to read)
-"""Finds secrets by their format: hashes of passwords, manifests, recovery phrases.
+"""Finds secrets by their format or their place.
 
-The name of a secret does not need to be near them.
+Examples are hashes of passwords, recovery phrases, and arguments of commands.
 """
 
 import re

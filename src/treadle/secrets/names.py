@@ -71,4 +71,4 @@ STRONG_WORDS = (
     *("datadog", "sentry", "algolia", "cohere", "mistral", "deepgram", "honeycomb", "pusher"),
     *("vault", "backup", "wallet", "cookie", "crypt", "cipher", "authenticator"),
 )  # fmt: skip
-"""Words before `key` or `token` that make both together the name of a secret."""
+"""Words that turn a `key` or `token` after them into the name of a secret."""

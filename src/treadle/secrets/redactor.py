@@ -24,16 +24,16 @@ _MAX_ROUNDS = 4
 _MAX_NESTED = 3
 """The most levels of base64 within base64 that are searched."""
 _ESCAPED_REACH = 4_400
-"""An escaped secret that begins in a window ends at most this many characters after it.
+"""An escaped secret that begins in a window ends at most this many characters after the window.
 
 A window is a part of a text in which a secret may begin.
 """
 _LONG_REACH = 16_384
 """The same limit, for a secret that extends beyond `_ESCAPED_REACH`."""
 _BASE64_MINIMUM = 12
-"""The fewest base64 characters of a registered value that are removed.
+"""The minimum number of base64 characters by which a registered value is recognised.
 
-Shorter runs occur in base64 of any data.
+Shorter sequences of characters occur in base64 of any data.
 """
 _URL_SAFE = str.maketrans("+/", "-_")
 _PLACEHOLDERS = frozenset(

@@ -3,8 +3,8 @@
 
 RE2 matches the patterns on bytes in one pass. They match at least everything that the detectors
 find, and tests check this. The automaton must stay small, since building a state takes RE2 a
-hundred times as long as a step. A count such as `{0,24}` within another count multiplies the
-states. Therefore the patterns here repeat with `*` where the detectors count.
+hundred times as long as reading a byte. A count such as `{0,24}` within another count multiplies
+the states. Therefore the patterns here repeat with `*` where the detectors count.
 """
 
 import re
@@ -156,7 +156,7 @@ _SECOND = "|".join(
         *_SHARED,
     )
 )
-"""The pattern for the text around a first match. This pattern decides whether detectors run."""
+"""The pattern for the text around a match of the first pattern. It decides if detectors run."""
 
 _NAME, _VALUE = 96, 160
 """The search for the second pattern begins `_NAME` bytes before a match of the first pattern.
@@ -164,7 +164,7 @@ _NAME, _VALUE = 96, 160
 If it finds nothing, the next search for the first pattern begins `_VALUE` bytes before its end.
 """
 _AROUND = 480
-"""The bytes after a first match that the second pattern reads."""
+"""The number of bytes after a match of the first pattern that the second pattern reads."""
 _OVERLAP = 300
 _LEAD = 256
 """A window begins this many bytes before a match, since a secret may begin there."""

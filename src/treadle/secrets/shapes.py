@@ -128,7 +128,8 @@ _HEADER = Detector(
     screen=(
         r"(?:bearer|Bearer|BEARER|token|Token|TOKEN)SPACE+[A-Za-z0-9._~+/-]{16}",
         r"(?:basic|Basic|BASIC)SPACE+[A-Za-z0-9+/]{8}",
-        # Python's case-insensitive `i` also matches letters outside of ASCII.
+        # Python's case-insensitive `i` also matches letters outside of ASCII. Therefore any
+        # characters may be in its place.
         r"(?i:author)[^:=,]{1,3}(?i:zat)[^:=,]{1,3}(?i:on)[\"'\\\])]*SPACE*[:=,](?:[\"'\\]|SPACE)*(?i:bearer|token)",
     ),
     cues=("earer|EARER|oken|OKEN|asic|ASIC",),

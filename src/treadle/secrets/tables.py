@@ -69,7 +69,7 @@ def _secrets(cells: list[str], names: list[str], at: int) -> Iterator[Finding]:
 def _is_header(cell: str) -> bool:
     """Whether a cell is the name of a column.
 
-    Another table then begins, which is searched later.
+    Such a cell is in the first line of another table, which is searched separately.
     """
     return cell.replace("_", "").replace(" ", "").isalpha() and _names_secret(cell)
 
@@ -112,7 +112,7 @@ FIRST_SCREEN = _INSERTED
 FIRST_LINE_ENDS = (
     rf"(?:[\"']?(?:[,;\t][A-Za-z0-9_\"' .,;\t-]*)?{_EOL}[^\n(){{}}=<>| ]*[,;\t]|{_RULED})"
 )
-"""Matches the text after the name of a secret in the first line of a table, in the first scan."""
+"""Matches the text after a secret's name in the first line of a table. The first scan uses it."""
 _FOLLOWING = r"[,;\t][\"']?[A-Za-z_][A-Za-z0-9_ .-]*[\"']?"
 _ROW = rf"{_EOL}[^\n(){{}}=<>|,;\t]*[,;\t][^\n(){{}}=<>|]*[0-9!@#$%^&*~]"
 CSV_SCREEN = rf"[\"']?(?:{_FOLLOWING})+{_ROW}"

@@ -13,11 +13,11 @@ from treadle.secrets.detector import Detector, Finding, starts_word
 from treadle.secrets.randomness import is_key_body, longest_run
 
 _DISTINCT = 5
-"""The least length of a prefix that is not part of ordinary words joined by dashes."""
+"""The least length of a prefix that may follow a dash. Shorter ones may be parts of words."""
 _JOINED = 3
-"""The least length of a prefix that ends with `_`, `-` or `.` and may follow a word."""
+"""The least length of a prefix that may follow a dash if it ends with `_`, `-` or `.`."""
 _LONG = 20
-"""The fewest characters after such a prefix."""
+"""The least length of the text after a prefix that may follow a dash because of `_JOINED`."""
 HEX = r"[a-fA-F0-9]"
 LETTERS = r"[A-Za-z0-9]"
 WORD = r"[A-Za-z0-9_-]"

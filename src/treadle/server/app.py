@@ -1,4 +1,4 @@
-"""The web application: its routes, its middleware, and what it opens at its start."""
+"""The web application: its routes, its middleware, and the services that it opens."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -86,8 +86,8 @@ def create_app(
 
     `hosts` are the names that the Host header of a request may have. `credentials` contains the
     secrets that authenticate a request. By default the token is random, so clients cannot know it.
-    `host` is the address at which the OTLP/gRPC endpoint listens if the settings have a port for
-    it.
+    `host` is the address of the OTLP/gRPC endpoint, which starts only if the settings have a port
+    for it.
     """
     settings = loaded.settings
     credentials = credentials or Credentials(secrets.token_urlsafe())
@@ -96,7 +96,7 @@ def create_app(
         version=__version__,
         description="A code-aware LLM assistant with a flight recorder, served on this machine.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # its two documentation pages load scripts from other sites
+        docs_url=None,  # FastAPI's two documentation pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
         generate_unique_id_function=operation_id,
@@ -111,7 +111,8 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")
-    # First in the list, since each earlier route would delay every gateway call by microseconds.
+    # The gateway's routes are first in the list, since each route before them would delay every
+    # gateway call by microseconds.
     app.router.routes[:0] = gateway_routes()
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     page = BuiltPage()
@@ -158,7 +159,8 @@ def _grpc_endpoint(
 class _Mcp:
     """Passes requests to the MCP endpoint.
 
-    The routes are created before the endpoint, which exists only after the application has started.
+    The route is created before the application starts, but the endpoint exists only afterwards.
+    This object therefore reads the endpoint from the state of the application at each request.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -42,7 +42,7 @@ class AttachedItem(BaseModel):
 
 
 class AttachedPaste(BaseModel):
-    """A text with a name, such as the output of a command."""
+    """A text, such as the output of a command, and a name for it."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -74,7 +74,8 @@ pre { padding: .75rem 1rem; border: 1px solid; border-radius: 6px; overflow: aut
 def is_of_page(path: str) -> bool:
     """Whether the built page serves this address: as a screen, or as one of its files.
 
-    These files are the same in every copy of Treadle, so they reveal nothing about the user.
+    Anyone may request such an address. The files are the same in every copy of Treadle, so they
+    reveal nothing about the user.
     """
     first, slash, _ = path.removeprefix("/").partition("/")
     if not path.startswith("/"):
@@ -105,7 +106,7 @@ class BuiltPage:
         ]
 
     def or_else(self, otherwise: ASGIApp) -> ASGIApp:
-        """Return the application that answers requests without a route.
+        """Return the application that answers a request if no route matches it.
 
         If a person opens an unknown address in a browser, the response is the page, which reports
         the error. Other requests go to `otherwise`.
@@ -129,13 +130,13 @@ class BuiltPage:
             return _not_built()
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
-        # A browser cannot send the page key with this request. Only the owner of the connection
-        # proves that the request comes from this user, so other requests do not get a `Link`
-        # header.
+        # A browser cannot send the page key when it opens a page, so only the owner of the
+        # connection can prove that the request comes from this user. Without this proof, the
+        # browser could not load the trace, so the response has no `Link` header.
         known = request.scope.get("state", {}).get(OWN_PEER) is True
         if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
-            # The browser requests the trace while the scripts load. The page then uses that
-            # response.
+            # With this header, the browser requests the trace while the scripts load. The scripts
+            # then use its response.
             address = f"</api/v1/{trace[1].decode()}>"
             headers["Link"] = f"{address}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
@@ -161,7 +162,7 @@ class BuiltPage:
 
 
 def _is_opened(request: Request) -> bool:
-    """Whether a browser opens an address that is not in `_PROGRAMS`."""
+    """Whether a browser requests a page at an address without a prefix in `_PROGRAMS`."""
     reads = request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
     return reads and not request.url.path.startswith(_PROGRAMS)
 

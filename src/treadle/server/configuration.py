@@ -18,12 +18,13 @@ from treadle.llm.profiles import EMBEDDED
 _MAX_AGE = 30.0
 """Seconds until the server determines the default model again.
 
-The search is not repeated for each request, because it contacts local model servers.
+The server does not search for the model at each request, because the search contacts local model
+servers.
 """
 _PATIENCE = 1.0
 """The maximum time in seconds that a request waits for the default model.
 
-The page can show everything else without it.
+If the search takes longer, the page shows everything else without the model.
 """
 
 

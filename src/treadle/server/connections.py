@@ -24,12 +24,13 @@ _HEAD_SECONDS = 20.0
 The time starts when the connection is opened or when the previous request ends.
 """
 _BODY_SECONDS = 60.0
-"""The maximum time in seconds without a part of a body for which the application waits."""
+"""The maximum time in seconds between two parts of a body, while the application waits for one."""
 _LOOK_SECONDS = 5.0
 _PIPELINED = 16
-"""The maximum number of requests that a client may send ahead of their responses.
+"""The maximum number of unanswered requests that a client may send on one connection.
 
-uvicorn itself has no maximum. In a measurement without it, 14 MB of requests used 470 MB of memory.
+uvicorn itself has no maximum. In a measurement without a maximum, 14 MB of requests used 470 MB of
+memory.
 """
 _MAX_DESCRIPTORS = 8192
 
@@ -39,7 +40,7 @@ class Admission:
     """The state that all connections of a server share, such as the limit for unknown users."""
 
     peers: PeerUsers | None
-    """Finds the user of a connection. None if every request needs the token."""
+    """Finds the user of a connection. It is None if every request needs the token."""
     most_strangers: int
     """The maximum number of open connections from unknown users."""
     strangers: set[object] = field(default_factory=set)
@@ -54,7 +55,7 @@ class ServerConfig(uvicorn.Config):
 
 
 class _TooManyRequestsError(Exception):
-    """A client sent more requests ahead of their responses than the server allows."""
+    """A client sent more than `_PIPELINED` requests without waiting for their responses."""
 
 
 class Connection(HttpToolsProtocol):
@@ -163,8 +164,8 @@ class Connection(HttpToolsProtocol):
 def most_strangers() -> int:
     """Return the maximum number of connections from unknown users.
 
-    It is a quarter of the file descriptors of this process, but at most 2,048. Before that, the
-    function raises the limit of descriptors to the hard limit, but at most to 8,192.
+    The function first raises the file descriptor limit of this process to the hard limit, but at
+    most to 8,192. The result is a quarter of the raised limit, but at most 2,048.
     """
     try:
         import resource

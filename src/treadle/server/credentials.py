@@ -38,7 +38,7 @@ _MAX_BYTES = 4_096
 
 
 class Credentials:
-    """The token and the page key of a server. Requests are compared with them."""
+    """The token and the page key of a server. Each request is compared with both."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -90,7 +90,7 @@ def load_token(env: Mapping[str, str]) -> str:
             candidate, f"The variable {VARIABLE}", "Set a longer one, or unset it."
         )
     path = token_path()
-    if path.is_symlink():  # changing its permissions would change those of the link's target
+    if path.is_symlink():  # a change of the link's permissions would change those of its target
         raise ConfigError(
             f"{path} is a link.", hint="Delete it; the next start creates a file with a new token."
         )
@@ -114,7 +114,7 @@ def _require_valid(token: str, source: str, hint: str) -> str:
 
 def _create_file(path: Path) -> None:
     """Create the token file atomically. If another process creates it first, keep that file."""
-    # The file has the mode 0600.
+    # `mkstemp` creates a file that only this user can read and write.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""A log of the newest events, from which a client can resume after a lost connection."""
+"""A log of the newest events. A client that lost its connection reads the missed events from it."""
 
 import asyncio
 import json

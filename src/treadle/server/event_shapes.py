@@ -41,7 +41,8 @@ def any_event() -> Any:
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:
     for kind in base.__subclasses__():
-        # `slots=True` makes a second class. The first one stays a subclass until it is collected.
+        # The option `slots=True` of a dataclass replaces the class with a second one. The first
+        # class stays in `__subclasses__()` until it is garbage-collected, so it is skipped here.
         if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind:
             if kind not in _ABSTRACT:
                 yield kind

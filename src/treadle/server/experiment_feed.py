@@ -31,7 +31,7 @@ _BATCHES_SQL = """
 
 _Key = tuple[str, str | None]
 _Seen = tuple[object, int | None, int | None]
-"""A comparable state, the number of finished runs, and the number of all runs.
+"""A value that differs after each change, the number of finished runs, and the number of all runs.
 
 Both numbers are None for an experiment. For a batch, they count its runs.
 """
@@ -90,8 +90,9 @@ class _Feed:
     def changes(self) -> Mapping[_Key, _Seen]:
         """Return the changes since the previous call.
 
-        The result is empty at the first call, unless the file was created after this object. It is
-        also empty if the file cannot be read.
+        At the first call there is no state to compare with, so the result is empty. An exception is
+        a file that was created after this object: all its content is new. The result is also empty
+        if the file cannot be read.
         """
         if self._connection is None and not self._path.exists():
             return {}

@@ -80,8 +80,8 @@ class Guard:
                 f"Requests from pages of {shown} are refused.",
                 "Open the page from this server.",
             )
-        # A browser sends no Origin with a request for an image, a script or a frame. A link on
-        # another site may open the page.
+        # A browser sends no Origin with a request for an image, a script or a frame, so
+        # Sec-Fetch-Site is checked as well. A link on another site may open the page.
         follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
@@ -121,7 +121,7 @@ def _is_own_peer(scope: Scope, headers: Headers) -> bool:
 
 
 def _name(host: str) -> str | None:
-    """Return the host of a Host header in lower case, without its port. None if it is invalid."""
+    """Return the host name of a Host header in lower case, or None if the header is invalid."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else None
 

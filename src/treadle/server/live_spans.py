@@ -44,7 +44,7 @@ class LiveSpans:
         loop = asyncio.get_running_loop()
 
         def wake(_revision: int) -> None:
-            # The event loop ended before the writer of the store.
+            # The call raises RuntimeError if the event loop ended before the writer of the store.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._written.set)
 

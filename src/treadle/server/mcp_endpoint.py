@@ -33,7 +33,7 @@ class McpEndpoint:
         await application(scope, receive, send)
 
     async def _serve(self) -> None:
-        """Run the MCP application in a task, because one task must enter and leave its context."""
+        """Run the MCP application in a task. The same task must enter and leave the context."""
         try:
             serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
             async with serve_http(self._app) as application:

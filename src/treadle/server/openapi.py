@@ -61,7 +61,8 @@ class DocumentedAs:
     ) -> "JsonSchemaValue":
         from pydantic import TypeAdapter
 
-        # Pydantic makes a type a named component only if it is inside another type.
+        # Pydantic adds a type to the named schemas of the document only if another type contains
+        # it. Therefore a list contains the type here.
         listed: Any = list[json_type(_resolved(self.kind))]  # type: ignore[misc]  # known at run time
         return dict(handler(TypeAdapter(listed).core_schema)["items"])
 
@@ -81,7 +82,7 @@ else:
 def json_responses(
     kind: Any, status: int | str = 200, **more: Any
 ) -> dict[int | str, dict[str, Any]]:
-    """Return the argument `responses` for a route that writes the JSON of `kind` itself."""
+    """Return the argument `responses` of a route whose response contains the JSON of `kind`."""
     return {status: {"model": Annotated[Any, DocumentedAs(kind)], **more}}
 
 

@@ -22,11 +22,11 @@ _REFUSED = (
 
 @asynccontextmanager
 async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> AsyncIterator[None]:
-    """Accept exports at the address until the context ends.
+    """Accept exports at `host` and `port` until the context ends.
 
     Every client sends the token in the metadata `authorization: Bearer TOKEN`, even over loopback.
-    gRPC does not reveal the connection of a call, so the server cannot determine its user. Raises
-    ConfigError if grpcio is not installed or the port cannot be used.
+    gRPC does not reveal the connection of a call, so the server cannot find out which user made it.
+    Raises ConfigError if grpcio is not installed or the port cannot be used.
     """
     try:
         import grpc
@@ -49,7 +49,7 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         raise AssertionError  # unreachable, since `abort` raises
 
-    # Without serializers, so the request and the response are bytes.
+    # The handler has no serializers, so the request and the response are bytes.
     method = grpc.unary_unary_rpc_method_handler(export)
     server = grpc.aio.server(
         options=[("grpc.max_receive_message_length", queue.most_bytes), ("grpc.so_reuseport", 0)]

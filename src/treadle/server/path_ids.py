@@ -9,7 +9,7 @@ from treadle.errors import NotFoundError
 
 
 class _WholePath(PathConvertor):
-    """Matches any rest of a path. Starlette's converter `path` stops at a line break."""
+    """Matches the whole rest of a path. Starlette's converter `path` stops at a line break."""
 
     regex = "(?s:.*)"
 

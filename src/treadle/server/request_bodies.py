@@ -19,12 +19,13 @@ zlib copies the bytes that a call leaves over, so large inputs would be copied m
 _MEMBER = 1_000
 """The number of bytes that each member of a gzip body adds to the counted size.
 
-This bounds the number of empty members.
+An empty member therefore counts as well, which limits the number of members.
 """
 _DRAINED = 16
-"""The server reads at most this many times the limit of a body, and discards the part above it.
+"""The multiple of the size limit at which the server stops reading a body that is too large.
 
-It reads on since a client that is still sending does not read a response.
+Up to this size it reads and discards the body, since a client that is still sending does not read a
+response.
 """
 
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -90,10 +91,11 @@ def _inflate(body: bytes, window: int, limit: int, hold: Callable[[int], None]) 
 
 
 class BodyLimit:
-    """Middleware that refuses request bodies of more than `limit` bytes, before decompression.
+    """Middleware that refuses request bodies of more than `limit` bytes.
 
-    An application that reads such a body gets a TooLargeError from `receive`. It may send its own
-    response with the status 413. The middleware replaces any other response.
+    The size is measured before decompression. An application that reads a larger body gets a
+    TooLargeError from `receive`. It may send its own response with the status 413. The middleware
+    replaces any other response.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:

@@ -40,7 +40,10 @@ class OffsetPagination:
 
 
 class Taken(BaseModel):
-    """The response to a request that may come too late. `taken` is false if it had no effect."""
+    """The response to a request that may come too late.
+
+    `taken` is false if the request had no effect.
+    """
 
     taken: bool
 

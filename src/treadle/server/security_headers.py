@@ -15,7 +15,7 @@ _OF_DOCUMENTS = (
     ),
 )
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-"""The policy for responses that are not HTML pages. A browser then loads and runs nothing."""
+"""The policy for responses that are not HTML pages. With it, a browser loads and runs nothing."""
 
 
 def page_policy(nonce: str) -> str:

@@ -37,9 +37,9 @@ class BlobPart:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A large value that was shortened. `path` and `characters` are its path and full length.
+    """A large value that was shortened. `path` is its location in the span.
 
-    Together, `parts` are the full value.
+    `characters` is its full length. Together, `parts` are the full value.
     """
 
     path: tuple[str | int, ...]

@@ -21,9 +21,9 @@ from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
 
 _GRACE_SECONDS = 1
-"""Seconds that open connections get when the server stops.
+"""Seconds after which a stopping server closes the connections that are still open.
 
-Event streams never end by themselves.
+Event streams never end by themselves, so the server cannot wait for their end.
 """
 
 _NAME_SECONDS = 2.0
@@ -44,7 +44,7 @@ class Ready:
     """Whether programs of this user on this machine have access without a token."""
     token: str = field(repr=False)
     token_path: Path | None
-    """The path of the file with the token. None if an environment variable contains the token."""
+    """The path of the file with the token. It is None if a variable contains the token."""
     warnings: tuple[str, ...] = ()
     """Sentences about data that the server cannot save or record."""
 
@@ -62,9 +62,9 @@ async def serve(
     """Serve the repository until the process receives a signal. Port 0 chooses a free port.
 
     `ready` is called when the server accepts connections. On a loopback address, programs of this
-    user need no token if the system can distinguish users. `require_token` makes the token
-    necessary for them, too. On other addresses every request needs the token. Raises UsageError if
-    the address cannot be used, and ConfigError if the token is invalid.
+    user need no token if the system can distinguish users. With `require_token`, these programs
+    need the token, too. On other addresses every request needs the token. Raises UsageError if the
+    address cannot be used, and ConfigError if the token is invalid.
     """
     host = _unmapped(host)
     listening = _bind(host, port)

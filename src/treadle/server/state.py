@@ -74,7 +74,8 @@ class ServerState:
         async with AsyncExitStack() as stack:
             app = await stack.enter_async_context(open_app(root, settings=settings, env=env))
             conversations = await app.conversations.open_store()
-            # The current time is above every number of an earlier server, so its clients get a gap.
+            # The current time is above every event number of an earlier server, so clients of that
+            # server get a gap.
             log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))

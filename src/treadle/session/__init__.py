@@ -1,7 +1,7 @@
 """The request loop, its history, and the saved conversations.
 
-A name is imported when it is first used, because the terminal needs light modules of this package
-before its first screen.
+A name is imported only when it is first used. The terminal needs some small modules of this package
+before its first screen, and must not load the others for them.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a person attaches to a message, and the texts that the model gets of it."""
+"""The attachments of a message as a person chooses them, and as a model receives them."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -7,16 +7,16 @@ from treadle.events.types import SourceRange
 from treadle.json_values import json_property
 from treadle.visible import in_line
 
-if TYPE_CHECKING:  # the terminal imports this module before its first screen
+if TYPE_CHECKING:  # slow imports, not needed for the terminal's first screen
     from treadle.llm.messages import AttachedText, Image, UserMessage
 
 
 @dataclass(frozen=True, slots=True)
 class CodeAttachment:
-    """A file below the root, or its lines from `first_line` to `last_line`, counted from 1.
+    """The lines from `first_line` to `last_line` of a file below the root, counted from 1.
 
-    `path` is relative to the root or absolute. `last_line` is inclusive; None means the last line
-    of the file.
+    `path` is relative to the root or absolute. The line `last_line` is included. None means the
+    last line of the file.
     """
 
     path: str
@@ -36,9 +36,10 @@ class CodeAttachment:
 
 @dataclass(frozen=True, slots=True)
 class ItemAttachment:
-    """An item of the code index by its canonical path or the end of it.
+    """An item of the code index.
 
-    `file` selects the item if several files have an item of that name.
+    `name` is its canonical path, or the end of this path. If several files have an item of that
+    name, `file` selects one.
     """
 
     name: str

@@ -1,17 +1,17 @@
-"""What Treadle learns about the token counts and the window of each model."""
+"""The values that Treadle learns about each model: a factor for token counts, and the window."""
 
 from treadle.llm.chat_model import ChatModel
 
 _CREDIBLE = (0.5, 2.0)
-"""The credible range of a provider's token count divided by Treadle's estimate.
+"""The credible range of the quotient of a provider's token count and Treadle's estimate.
 
-Counts outside this range are ignored. The counts of current models differ from the estimates by a
+A count outside this range is ignored. The counts of current models differ from the estimates by a
 factor of up to 1.4 (docs/decisions, 9).
 """
 
 
 class Calibration:
-    """The factor that scales token estimates, and the learned context window, of each model."""
+    """Keeps a factor for token estimates and the learned context window, for each model."""
 
     def __init__(self) -> None:
         self._scales: dict[tuple[str, str], float] = {}
@@ -22,9 +22,9 @@ class Calibration:
         return self._scales.get((model.provider, model.model), 1.0)
 
     def window(self, model: ChatModel) -> int:
-        """Return the window in tokens of input and output.
+        """Return the window of the model: the maximum sum of input and output tokens.
 
-        It may be smaller than the configured window.
+        It may be smaller than the configured window if a provider refused a prompt.
         """
         known = self._windows.get((model.provider, model.model), model.context_window)
         return min(known, model.context_window)
@@ -36,8 +36,9 @@ class Calibration:
     def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
         """Set the factor of a model from the tokens that its provider counted for a request.
 
-        `estimated` is the unscaled estimate of the request. Only the last request matters, since it
-        contains the earlier requests. A `counted` of None changes nothing.
+        `estimated` is the unscaled estimate of the request. The new factor replaces the old one,
+        since a later request contains the messages of the earlier requests. If `counted` is None,
+        nothing changes.
         """
         if counted is None or not estimated:
             return

@@ -3,9 +3,10 @@
 The first line is the head: format version, settings, tools, and the conversation before the
 session. A `question` line is the user message, and an `attached` line is its attachments. A
 `pinned` line is the pinned code of a prompt. A `context` line is the automatic context, which is
-code that is retrieved for a user message. An `exchange` line is a model request, its observer
-events and its end. An `outcome` line is the outcome of a tool call, and a `retrieval` line is the
-result of a retrieval. Only the order of the exchanges matters. docs/replay.md describes the fields.
+code that is retrieved for a user message. An `exchange` line is a model request, the events of its
+observer, and its reply or error. An `outcome` line is the outcome of a tool call, and a `retrieval`
+line is the result of a retrieval. A replay depends on the order of the `exchange` lines, but not on
+the positions of other lines. docs/replay.md describes the fields.
 """
 
 import json
@@ -23,7 +24,10 @@ from treadle.session.attachments import ResolvedAttachments
 from treadle.session.message_json import decode, encode
 
 VERSION = 2
-"""The version of the format. A change that older readers cannot read raises it."""
+"""The version of the format.
+
+Increase it for a change that earlier versions of Treadle cannot read.
+"""
 
 _HEAD = frozenset(
     {
@@ -40,12 +44,12 @@ _HEAD = frozenset(
 """The fields of the head other than the version."""
 
 _SHOWN = 160
-"""The most characters of a value that the text of a mismatch shows."""
+"""The maximum number of characters of a value that a mismatch error shows."""
 
 Json = dict[str, Any]
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""The exceptions for a missing value, or for a value of the wrong type."""
+"""The exceptions that reading a malformed cassette may raise."""
 
 
 class CassetteMismatchError(TreadleError):
@@ -84,9 +88,10 @@ class CassetteWriter:
 
 @dataclass(slots=True)
 class Cassette:
-    """A recorded session. The keys of outcomes and retrievals are the turn and slot of a call.
+    """A recorded session.
 
-    The key None of `retrievals` belongs to the automatic context.
+    The keys of `outcomes` and `retrievals` are the turn and the slot of a call. In `retrievals`,
+    the key None is for the automatic context.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""What a person pins to a conversation and leaves out of its prompts."""
+"""The choices of a person about the prompts of a conversation: pinned and omitted parts."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ from treadle.session.attachments import CodeAttachment, ItemAttachment, PinnedCo
 class ContextChoices:
     """The choices of a person for the prompts of one conversation.
 
-    `pinned` is code that is sent with each prompt, with its current bytes. If `automatic_context`
-    is False, no prompt has automatic context. `left_out` has the numbers of the user messages whose
-    exchanges are left out. `tools_left_out` has the names of tools that are not offered.
+    `pinned` is code that is sent with each prompt. It is read again for each prompt. If
+    `automatic_context` is False, no prompt has automatic context. `left_out` has the numbers of
+    user messages. Each of them is left out, together with the messages up to the next user message.
+    `tools_left_out` has the names of tools that are not offered.
     """
 
     pinned: tuple[PinnedCode, ...] = ()

@@ -1,6 +1,6 @@
 """A conversation in memory: one branch of its tree of messages.
 
-The user messages contain the reasons why the runs ended.
+The entry of a user message states why its run ended.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ _CUT = NoteMessage("The reply above was interrupted; its text up to that point i
 
 
 class MessageState(StrEnum):
-    """The state of a message. Only replies have a state other than completed."""
+    """The state of a message. Only a model's reply can have a state other than completed."""
 
     PENDING = "pending"
     """The request was sent, and no part of the reply has arrived."""
     GENERATING = "generating"
-    """The model is sending the reply. The text so far is kept.
+    """The model is sending the reply.
 
-    If the process is killed, the reply keeps this state.
+    The text so far is saved. If the process is killed, the saved reply keeps this state.
     """
     COMPLETED = "completed"
     FAILED = "failed"
@@ -63,8 +63,8 @@ class Conversation:
     """One conversation about the repository at `root`. Times are Unix microseconds.
 
     `agent` is the name of the agent that answers, or None for the assistant. `entries` are the
-    messages of the current branch, oldest first. `next_number` is above the numbers of the messages
-    of all branches.
+    messages of the current branch, oldest first. `next_number` is the number of the next message.
+    It is above the numbers of all messages, including those of other branches.
     """
 
     id: UUID
@@ -80,9 +80,10 @@ class Conversation:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages as a model receives them: a note follows an interrupted reply.
+        """The messages as a model receives them.
 
-        Messages that a summary replaces or that a person left out are omitted.
+        After an interrupted reply, a note states the interruption. Messages that a summary replaces
+        or that a person left out are omitted.
         """
         return messages_for_model(self.entries, len(self.entries), self.choices)
 
@@ -126,7 +127,7 @@ def numbered_messages(
 ) -> Iterator[tuple[int, Message]]:
     """Yield the messages of `messages_for_model`, each with the number of its entry.
 
-    The newest exchange is never left out.
+    The newest user message and the messages after it are never left out.
     """
     if (summary := summary_before(entries, end)) is not None:
         yield summary.number, summary.message
@@ -155,13 +156,13 @@ def summary_before(entries: Sequence[Entry], end: int) -> Entry | None:
 def covered_by(summary: Entry | None) -> int:
     """Return the number of messages at the beginning of the branch that a summary replaces.
 
-    The number is 0 for None and for other entries.
+    The number is 0 if `summary` is None or is not a summary.
     """
     return summary.message.covers if summary and isinstance(summary.message, NoteMessage) else 0
 
 
 def open_calls(entries: Sequence[Entry]) -> bool:
-    """Whether the branch ends between a call and its result."""
+    """Whether the branch ends with a reply some of whose calls have no result yet."""
     answered = 0
     for entry in reversed(entries):
         match entry.message:

@@ -1,4 +1,4 @@
-"""Writes a conversation as it happens: first in memory, then in the store if there is one."""
+"""Adds the messages of a running session to a conversation, in memory and then in the store."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -31,7 +31,7 @@ class ConversationWriter:
         self._store = store
         self._clock = clock
         self._draft: ReplyDraft | None = None
-        for entry in conversation.entries:  # an earlier process was killed during these replies
+        for entry in conversation.entries:  # a killed process left these replies unfinished
             if entry.state in _UNFINISHED:
                 entry.state = MessageState.FAILED
 
@@ -47,7 +47,10 @@ class ConversationWriter:
             await self._store.append(self.conversation, first)
 
     async def draft(self, model: AssistantMessage) -> "ReplyDraft":
-        """Begin a reply. `model` names the provider and the model and has no text."""
+        """Begin a reply.
+
+        `model` is a message without text that names the provider and the model.
+        """
         entry = self.conversation.add(model, self._clock.now_us(), MessageState.PENDING)
         self._draft = draft = ReplyDraft(self, entry, self._clock)
         if self._store:

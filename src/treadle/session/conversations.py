@@ -1,4 +1,7 @@
-"""Saved conversations in one SQLite file, found by id, prefix or "last"."""
+"""Saves conversations in one SQLite file.
+
+They are found by id, by prefix of an id, or as "last".
+"""
 
 import os
 import sqlite3
@@ -53,15 +56,15 @@ MIGRATIONS = (
     UPDATE conversations SET head =
         (SELECT max(position) FROM messages WHERE conversation_id = conversations.id);
     """,
-    # `agent` is the agent of the conversation, or null for the assistant. `about` is the page of
-    # its last question.
+    # `agent` is the agent of the conversation, or null for the assistant. `about` is the page on
+    # which the person asked the last question.
     """
     ALTER TABLE conversations ADD COLUMN agent TEXT;
     ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
     ALTER TABLE messages ADD COLUMN request_id TEXT;
     """,
     REWINDS,
-    # `choices`: what a person pinned and left out, as JSON; empty for none.
+    # `choices` is the JSON text of `ContextChoices`. It is empty if a person chose nothing.
     """
     ALTER TABLE conversations ADD COLUMN choices TEXT NOT NULL DEFAULT '';
     """,
@@ -103,9 +106,9 @@ class Kind(StrEnum):
 class ConversationSummary:
     """A conversation in a list. `turns` counts user messages. Times are Unix microseconds.
 
-    `branches` counts the messages that no other message follows. `stop_reason` is the reason why
-    the last run ended. It is None while the run lasts, if its process was killed, or if there is no
-    run.
+    `branches` is the number of branches, which is the number of messages without a message after
+    them. `stop_reason` is the reason why the last run ended. It is None while that run lasts, if
+    its process was killed, or if the conversation has no run.
     """
 
     id: UUID
@@ -121,10 +124,10 @@ class ConversationSummary:
 
 
 class ConversationStore:
-    """All conversations of a person. A worker thread uses the file, so the event loop never waits.
+    """All conversations of a person.
 
-    Work continues to its end even if the caller is cancelled. Methods raise StoreError if the file
-    cannot be used.
+    A worker thread uses the file, so the event loop never waits. The work of a method is completed
+    even if its caller is cancelled. Methods raise StoreError if the file cannot be used.
     """
 
     def __init__(self, database: Database, clock: Clock, ids: IdSource) -> None:
@@ -166,7 +169,7 @@ class ConversationStore:
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
-        """Add the entries from position `first` on to the saved branch, in one transaction."""
+        """Save the entries from position `first` to the end of the branch, in one transaction."""
         await self._database.run(lambda db: self._append(db, conversation, first))
 
     async def update(self, conversation: Conversation, entry: Entry) -> None:
@@ -186,12 +189,15 @@ class ConversationStore:
         )
 
     async def choose(self, conversation: Conversation, choices: ContextChoices) -> None:
-        """Save what a person pinned and left out. It applies to the later prompts."""
+        """Save a person's choices for the prompts of a conversation.
+
+        They apply to later prompts.
+        """
         await self._database.run(lambda db: self._choose(db, conversation, choices))
         conversation.choices = choices
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
-        """Resume a conversation at message `at`. The later messages stay as another branch.
+        """Resume a conversation after message `at`. The later messages stay in another branch.
 
         Raises the same errors as `load`.
         """
@@ -232,10 +238,11 @@ class ConversationStore:
         at: int | None = None,
         kind: Kind = Kind.ASSISTANT,
     ) -> Conversation:
-        """Like `get`, with the messages of the current branch, or of the branch that ends at `at`.
+        """Find a conversation as `get` does, and load a branch of it.
 
-        Raises `NotFoundError` if message `at` does not exist, and `UsageError` if message `at` is
-        between a call and its result.
+        This is the current branch, or the branch that ends at message `at`. Raises the same errors
+        as `get`. Also raises `NotFoundError` if message `at` does not exist, and `UsageError` if
+        the branch would end before the results of the calls in its last reply.
         """
         return await self._database.run(
             lambda db: self._load(db, self._find(db, reference, _storable(root), kind), at)
@@ -273,7 +280,7 @@ class ConversationStore:
                     rows,
                 )
                 db.execute(
-                    # A title that another process has set stays.
+                    # A title that another process has set is kept.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
                     (
@@ -396,7 +403,7 @@ class ConversationStore:
         return found[0]
 
     def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
-        with transaction(db):  # one transaction reads head and messages
+        with transaction(db):  # so that no process changes the messages between both reads
             head, choices = db.execute(
                 "SELECT head, choices FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
@@ -453,7 +460,7 @@ class ConversationStore:
 def _present(numbers: Collection[int], number: int | None) -> int | None:
     """Return `number` if that message exists, or else the number of the last message before it.
 
-    A lost message therefore does not hide the rest of the branch.
+    Without this, a lost message would hide the rest of its branch.
     """
     if number is None or number in numbers:
         return number

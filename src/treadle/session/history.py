@@ -29,16 +29,23 @@ from treadle.tools.message_size import fit_message
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
-"""The maximum number of tokens for the reply, which otherwise gets a quarter of the window."""
+"""The maximum number of tokens that a prompt leaves for the reply.
+
+In a small window, the prompt leaves a quarter of the window.
+"""
 
 _OLD_RESULT_TOKENS = 200
-"""The tokens that are kept of an older tool result in the current run when space is short."""
+"""The number of tokens to which older tool results are shortened if the prompt does not fit.
+
+Only results of the current run are shortened in this way.
+"""
 _MIN_RESULT_TOKENS = 60
 
 _ROOM_SHARE = 0.9
 """The fraction of the free tokens that results may take.
 
-The rest is a reserve, because the scale of the model may change until the next prompt.
+The rest is a reserve. The factor that converts estimates to the model's tokens may increase before
+the next prompt.
 """
 
 _NOT_FINISHED = failure_content(
@@ -47,23 +54,24 @@ _NOT_FINISHED = failure_content(
 
 
 class Omission(StrEnum):
-    """The reason why a message of the history is not in a prompt, or only a part of it."""
+    """The reason why a message of the history was left out of a prompt or shortened."""
 
     SPACE = "space"
     """The prompt would exceed its budget."""
     IMAGES = "images"
     """The model takes no images."""
     INVALID = "invalid"
-    """It is a result without a call, or a second result of a call."""
+    """The message is a result without a call, or a second result of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a prompt contains of one message of the history.
+    """The form in which a prompt contains one message of the history.
 
-    `position` is the position in the history. None means that Treadle added the message, because a
-    call had no result. `sent` is the message in the prompt, None if it was left out. A message that
-    was shortened differs from `original`, and has an `omission` too.
+    `position` is the position in the history. It is None for a result that Treadle added because a
+    call had none. `sent` is the message in the prompt, or None if it was left out. If the message
+    was shortened, `sent` differs from `original`. `omission` is the reason if the message was left
+    out or shortened.
     """
 
     position: int | None
@@ -76,10 +84,11 @@ class Decision:
 class Prompt:
     """The messages of a request, the estimated tokens of messages and tools, and the budget.
 
-    `left_out` is the number of messages that were left out. `reason` says in words what was left
-    out or shortened and why. `unscaled_tokens` is the estimate before it is scaled to a model.
-    `room` is the number of tokens that the reply and the results of its calls may take without
-    being shortened later. `decisions` covers each message of the history. The budget was calculated
+    `left_out` is the number of messages that were left out. `reason` states in words what was left
+    out or shortened and why. `estimated_tokens` is the estimate multiplied by `scale`, the factor
+    of the model. `unscaled_tokens` is the estimate without this factor. `room` is the number of
+    tokens that the reply and the results of its calls may take without being shortened in the next
+    prompt. `decisions` has a decision for each message of the history. The budget was calculated
     with `context_window`, `scale` and `tool_tokens`.
     """
 
@@ -131,17 +140,18 @@ def build_prompt(
 ) -> Prompt:
     """Build the messages of a request: the system prompt, then as much of `history` as fits.
 
-    The results of a reply follow it directly, one for each call, in the order of the slots. The
-    following steps are applied in this order until the prompt fits. Replace images of earlier
-    exchanges by notes. Leave out the oldest exchanges (a user message and everything up to the next
-    one). Shorten older tool results of the current run. Limit the newest results to half the
-    budget. Leave out the oldest replies of the current run with their results. Leave out the
-    automatic context. Shorten the newest results to the rest of the budget.
+    The results of a reply follow it directly, one for each call, in the order of the slots. If the
+    prompt does not fit, the following steps are applied in this order until it fits. Replace images
+    of earlier exchanges by notes. (An exchange is a user message with everything up to the next
+    one.) Leave out the oldest exchanges. Shorten older tool results of the current run. Shorten the
+    results of the newest reply so that they take at most half the budget. Leave out the oldest
+    replies of the current run with their results. Leave out the automatic context. Shorten the
+    results of the newest reply until they fit.
 
-    The text of the newest user message, its attachments, and the text of the messages that steer
-    its run never change. `pinned` is code that is sent with the newest user message. Without
-    `images`, a note replaces each image. Raises `ContextWindowError` when all this does not fit.
-    `scale` converts estimates to tokens of the model.
+    Some parts never change: the text and the attachments of the newest user message, and the text
+    of the messages that steer its run. `pinned` is code that is sent with the newest user message.
+    If `images` is False, a note replaces each image. Raises `ContextWindowError` if these parts
+    alone do not fit. `scale` converts estimates to tokens of the model.
     """
     budget = context_window - output_reserve(context_window)
     tool_tokens = tools_tokens(tools)
@@ -179,9 +189,10 @@ def build_prompt(
 
 
 def result_limit(room: int, calls: int, maximum: int) -> int:
-    """Return the token limit of each of `calls` results, which together should fit into `room`.
+    """Return the token limit for one result.
 
-    The limit is at most `maximum` and at least `_MIN_RESULT_TOKENS`.
+    With this limit, the results of `calls` calls together fit into `room`, if possible. The limit
+    is at most `maximum` and at least `_MIN_RESULT_TOKENS`.
     """
     each = room // max(1, calls) - MESSAGE_TOKENS - CALL_TOKENS
     return max(_MIN_RESULT_TOKENS, min(maximum, each))
@@ -190,9 +201,9 @@ def result_limit(room: int, calls: int, maximum: int) -> int:
 def smaller_window(prompt: Prompt, reported: Window | None) -> int:
     """Return a smaller window for a prompt that the model found too long.
 
-    The limit in the refusal is converted to Treadle's estimates, since the model may count more
-    tokens. If the refusal states no usable limit, the next prompt may have 60 % of the tokens of
-    this prompt.
+    The limit in the refusal is in tokens of the model, so it is converted to Treadle's estimates.
+    If the refusal states no usable limit, the next prompt may have 60 % of the tokens of this
+    prompt.
     """
     most = prompt.estimated_tokens * 6 // 10
     if reported is not None and reported.limit is not None and reported.sent is not None:
@@ -208,7 +219,7 @@ def smaller_window(prompt: Prompt, reported: Window | None) -> int:
 
 @dataclass(slots=True)
 class _Part:
-    """A message of the history, its position, and the message as it is sent."""
+    """A message of the history, and its position. `message` is the form in which it is sent."""
 
     position: int | None
     original: Message
@@ -218,9 +229,9 @@ class _Part:
 def repair(history: Sequence[Message]) -> list[list[Message]]:
     """Group `history` into units that stay together: a reply with its results, or one message.
 
-    A result without a call in the reply before it is dropped. A call that a crash left without a
-    result gets one. If a call has two results, the first is kept. A note between a reply and its
-    results is moved after the results.
+    A result without a call in the reply before it is dropped. A call without a result, for example
+    after a crash, gets one. If a call has two results, the first is kept. A note between a reply
+    and its results is moved after the results.
     """
     return [[part.message for part in unit] for unit in _parts_in_units(history)]
 
@@ -300,7 +311,10 @@ class _Fitter:
         return (self._system, *(part.message for part in self._kept()))
 
     def decisions(self, history: Sequence[Message]) -> tuple[Decision, ...]:
-        """The decision about each message, in the order of the prompt. Invalid results are last."""
+        """The decision about each message, in the order of the prompt.
+
+        The decisions about invalid results come last.
+        """
         kept = {id(part) for part in self._kept()}
         found = [_decision(part, kept=id(part) in kept, images=self._images) for part in self._all]
         used = {part.position for part in self._all}
@@ -319,10 +333,11 @@ class _Fitter:
         return self._counts.of(self.messages())
 
     def room(self) -> int:
-        """Return the tokens that the next reply and its results may take without later shortening.
+        """Return the number of tokens for the next reply and its results.
 
-        The reply and its results may displace older messages except the question, up to half the
-        budget.
+        If they take no more, they need not be shortened in the next prompt. Older messages can be
+        left out to make room for them, but not the current user message. Therefore at least half
+        the budget counts as free.
         """
         question = [part.message for unit in self._user for part in unit]
         fixed = self._counts.of(
@@ -389,7 +404,7 @@ class _Fitter:
         return len(notes)
 
     def _drop_older_exchanges(self) -> None:
-        """Leave out the oldest exchanges first, and a summary last."""
+        """Leave out the oldest exchanges until the prompt fits. A summary is left out last."""
         over, dropped = self._excess(), 0
         summary = int(bool(self._older) and isinstance(self._older[0][0].message, NoteMessage))
         while over > 0 and self._older:
@@ -435,9 +450,10 @@ class _Fitter:
         self._shorten_newest(self._budget // 2)
 
     def _squeeze_newest_results(self) -> None:
-        """Shorten the newest results by the excess.
+        """Shorten the results of the newest reply until the prompt fits.
 
-        Shorten them by more if the notices about the shortening need the tokens that were saved.
+        A shortened result contains a notice, which needs tokens too. Therefore one step may not
+        suffice.
         """
         together = self._counts.of(self._newest_results()) - self._excess()
         self._shorten_newest(together)

@@ -1,4 +1,4 @@
-"""The usage of a request session: its sums, and the limits that end the session."""
+"""Adds up the usage of a request session, and ends the session at its limits."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, fields, replace
@@ -13,7 +13,7 @@ from treadle.events.types import StopReason, Usage
 class UsageTotal:
     """Adds up the tokens and the cost of replies.
 
-    A value that one reply does not report makes the sum of this value unknown.
+    If one reply does not report a value, the sum of this value is unknown.
     """
 
     usage: Usage | None = None
@@ -43,9 +43,9 @@ T = TypeVar("T")
 
 
 class LimitReachedError(Exception):
-    """A limit is reached, which ends the loop of a session, but not the conversation.
+    """A limit of the session is reached, so the session ends.
 
-    The text names the limit.
+    The conversation can continue with another session. The text of the error names the limit.
     """
 
     def __init__(self, reason: StopReason, text: str) -> None:
@@ -54,7 +54,10 @@ class LimitReachedError(Exception):
 
 
 class Limits:
-    """Counts what a session has used since its creation. A limit of None does not apply."""
+    """Counts the use of a session since this object was created.
+
+    None means that there is no limit.
+    """
 
     def __init__(self, settings: LimitSettings, clock: Clock) -> None:
         self._settings = settings
@@ -68,8 +71,9 @@ class Limits:
     def spend(self, usage: Usage, cost: float | None, *, estimated: int) -> bool:
         """Count a reply.
 
-        `estimated` is the estimated sum of its input and output tokens, which is used if `usage` is
-        incomplete. Returns True for the first reply without a cost if the cost is limited.
+        `estimated` is the estimated sum of the reply's input and output tokens. It is used if
+        `usage` is incomplete. Returns True for the first reply whose cost is unknown, if the
+        session has a cost limit.
         """
         known = usage.input is not None and usage.output is not None
         tokens = (usage.input or 0) + (usage.output or 0) if known else estimated
@@ -97,9 +101,9 @@ class Limits:
             raise LimitReachedError(StopReason.COST_LIMIT, text)
 
     def take_calls(self, number: int) -> bool:
-        """Count `number` more calls and return True, or return False if they exceed the limit.
+        """Count `number` more calls and return True.
 
-        After False no call is allowed.
+        If they would exceed the limit, return False. In this case, none of them may run.
         """
         limit = self._settings.tool_calls
         if limit is not None and self._calls + number > limit:
@@ -110,7 +114,7 @@ class Limits:
 
     @property
     def no_more_calls(self) -> bool:
-        """Whether the limit of tool calls is reached."""
+        """Whether the maximum number of tool calls was made."""
         return self._settings.tool_calls is not None and self._calls >= self._settings.tool_calls
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -29,14 +29,15 @@ _KINDS: dict[type[Message], str] = {
 }
 
 _EXACT = frozenset({"opaque", "call_id"})
-"""Fields that go back to a provider unchanged."""
+"""Fields that are sent back to a provider unchanged, so secrets in them are not redacted."""
 
 
 def encode(message: Message) -> tuple[str, str]:
-    """Return the kind of `message` and its fields as ASCII JSON, which can contain any code point.
+    """Return the kind of `message`, and its fields as JSON in ASCII.
 
-    Secrets are redacted, as in all stored text. A snippet with a redacted secret is shorter than
-    its header states. A resumed conversation reads the file again to get the bytes.
+    JSON in ASCII can contain lone surrogates, as escapes. Secrets are redacted, as in all stored
+    text. The header of a snippet states its length. If a secret in the snippet was redacted, the
+    length differs. To get the exact bytes in a resumed conversation, read the file again.
     """
     return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
 

@@ -18,19 +18,22 @@ from treadle.tokens import estimate
 
 MESSAGE_TOKENS = 4
 CALL_TOKENS = 24
-"""Tokens of a message and of a call in addition to their text: roles, separators and ids."""
+"""The tokens of a message in addition to its text, and those of a call in addition to its text.
+
+They are for roles, separators and ids.
+"""
 _FENCE_TOKENS = 40
 """The tokens of the fence around foreign text.
 
-The fence contains its name of twelve hexadecimal digits twice.
+The fence contains its name at both ends. The name has twelve hexadecimal digits.
 """
 
 
 IMAGE_TOKENS = 1_600
-"""The estimated tokens of an image, whatever its size.
+"""The estimated tokens of an image of any size.
 
-Providers count from about 260 tokens (Gemini, a small image) to about 1,600 (Claude, a large one).
-The calibration corrects the estimate after the first request.
+Providers count between about 260 tokens (Gemini, a small image) and about 1,600 (Claude, a large
+one). After the first request, the calibration adjusts estimates to the count of the provider.
 """
 
 
@@ -61,9 +64,9 @@ class MessagePart:
 
 
 class TokenCounts:
-    """Estimated tokens of messages.
+    """Estimates the tokens of messages.
 
-    Estimates are remembered, since each model request counts the history.
+    Each estimate is stored, since every model request needs the tokens of the whole history.
     """
 
     def __init__(self) -> None:
@@ -74,9 +77,9 @@ class TokenCounts:
         return sum(part.tokens for message in messages for part in self.parts(message))
 
     def parts(self, message: Message) -> tuple[MessagePart, ...]:
-        """Return the parts of a message.
+        """Return the parts of a message with their tokens.
 
-        The first part includes the tokens of the message itself.
+        The first part includes the tokens for the role and the separators.
         """
         if message not in self._known:
             self._known[message] = tuple(_parts(message))

@@ -56,20 +56,25 @@ _REQUEST = UserMessage(
 )
 
 MIN_FREED = 0.2
-"""The least share of the conversation's tokens that a summary must free.
+"""The minimum share of the conversation's tokens that a summary should free.
 
-After a summary that frees less, further summaries would cost tokens and free little.
+After a summary that frees less, no further summaries are made, since they would cost tokens and
+free little.
 """
 
 _KEPT_SHARE = 4
-"""The newest exchanges stay unchanged if they fit into the budget divided by this number."""
+"""The newest exchanges are not summarized if they take at most this fraction of the budget.
+
+The fraction is 1 divided by this number.
+"""
 
 
 def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCounts) -> int:
-    """Return how many messages at the beginning of the branch a new summary should replace.
+    """Return the number of messages at the branch's beginning that a new summary should replace.
 
-    The current exchange stays, and so do the newest exchanges that fit into a quarter of `room`
-    (tokens). Returns 0 if an earlier summary already replaces as many messages.
+    The current exchange is not replaced. The newest exchanges that together take at most a quarter
+    of the `room` tokens are not replaced either. Returns 0 if an earlier summary already replaces
+    as many messages.
     """
     entries = conversation.entries
     starts = [position for position, entry in enumerate(entries) if begins_turn(entry.message)]
@@ -103,12 +108,12 @@ def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, 
 
 
 def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages with each call and its result as context of a user message.
+    """Yield the messages without calls and results.
 
-    Context is put into a fence when it is sent.
-
-    In a later request the summary counts as text of the person, so a result must not look like a
-    message. Some endpoints accept no calls in the history of a request that offers no tools.
+    Instead, each call and its result become the context of a user message. Context is put into a
+    fence when it is sent. The fence is needed because later requests treat the summary as text of
+    the person. Text in a result must not get into the summary as if the person had written it. The
+    calls are converted because some endpoints accept no calls in a request that offers no tools.
     """
     calls: dict[CallKey, ToolCall] = {}
     for message in messages:
@@ -220,7 +225,7 @@ class ModelRequests:
         conversation, pinned = self._writer.conversation, await self._pinned()
         prompt = await self._build(self._system, (*conversation.messages, *notes), tools, pinned)
         if prompt.left_out and self._may_compact:
-            self._may_compact = False  # once in a session: the next prompt leaves out the rest
+            self._may_compact = False  # only once in a session; later prompts leave messages out
             if await self._compact(turn, prompt):
                 prompt = await self._build(
                     self._system, (*conversation.messages, *notes), tools, pinned
@@ -231,7 +236,7 @@ class ModelRequests:
     async def _shrink(
         self, prompt: Prompt, tools: tuple[ToolSpec, ...], error: ProviderError
     ) -> bool:
-        """Use a smaller window if the prompt was too long and a smaller window helps.
+        """Reduce the window if the prompt was too long and a shorter prompt can be built.
 
         Returns whether the window was changed.
         """
@@ -321,7 +326,7 @@ class ModelRequests:
         return True
 
     async def _compaction_stopped(self) -> bool:
-        """Whether the last summary freed too little. Then ask the person what to do."""
+        """Whether the last summary freed too little. If so, publish a notice with advice."""
         freed = last_summary_freed(self._writer.conversation, self._counts)
         if freed is None or freed >= MIN_FREED:
             return False

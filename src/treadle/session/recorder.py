@@ -36,7 +36,7 @@ from treadle.tools.contract import Registry
 
 
 class SessionRecording(Listener):
-    """Records the events of one request. Wraps the model and the context of its session."""
+    """Records one session. Pass its wrappers of the model and of the context to the session."""
 
     def __init__(self, path: Path, bus: EventBus, request_id: UUID) -> None:
         """Create the cassette. Raises UsageError if the file cannot be created."""
@@ -145,7 +145,7 @@ class RecordingModel(ModelWrapper):
         self._previous_messages: list[Json] = []
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. If a request is interrupted, its events so far are recorded."""
+        """See `ChatModel.complete`. The events of an interrupted request are recorded too."""
         recording = _RecordingObserver(observer)
         end: Json = {"interrupted": True}
         try:
@@ -165,7 +165,10 @@ class RecordingModel(ModelWrapper):
         await self._model.close()
 
     def _write(self, request: ChatRequest, reports: list[Json], end: Json) -> None:
-        """Write one exchange, with the messages that the previous request did not have."""
+        """Write one exchange.
+
+        Its messages are those after the common beginning with the previous request.
+        """
         full_request = request_json(request)
         messages = full_request["messages"]
         unchanged = 0

@@ -1,4 +1,4 @@
-"""Replays a cassette: the same session without a provider, tools or a clock."""
+"""Replays a cassette: runs the same session without calling a provider, a tool or a clock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -60,7 +60,7 @@ class StillClock:
     def now_us(self) -> int:
         return self._now_us
 
-    async def sleep(self, seconds: float) -> None:  # noqa: ARG002  (the port's own)
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002  (the protocol has this argument)
         await asyncio.Event().wait()
 
 
@@ -149,17 +149,17 @@ class ReplayModel:
 
 
 def still_clock(cassette: Cassette) -> StillClock:
-    """Return the clock of a replay. Create the bus of the replay with the same clock."""
+    """Return the clock for a replay. Create the bus of the replay with this clock."""
     return StillClock(cassette.head["started_us"])
 
 
 @asynccontextmanager
 async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestSession]:
-    """Yield the recorded session. Run it with the question of the cassette.
+    """Yield a session that replays the cassette.
 
-    Tool results and automatic contexts are the recorded ones, and no tool runs. Two replays, each
-    on a bus with the `still_clock`, publish the same events with the same numbers and ids. Raises
-    UsageError for an incomplete cassette.
+    Run it with the recorded question. Tool results and automatic contexts come from the cassette,
+    and no tool runs. If the bus of each replay has a `still_clock`, all replays publish the same
+    events with the same numbers and ids. Raises UsageError for an incomplete cassette.
     """
     head = cassette.head
     try:
@@ -197,7 +197,7 @@ def _conversation(head: Json, clock: StillClock) -> Conversation:
     conversation.choices = ContextChoices.decode(recorded.get("choices", ""))
     for entry in recorded["entries"]:
         added = conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
-        added.number = entry.get("number", added.number)  # choices refer to it
+        added.number = entry.get("number", added.number)  # `ContextChoices` contains such numbers
     return conversation
 
 

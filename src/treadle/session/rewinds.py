@@ -1,6 +1,6 @@
-"""Stores how conversations went back to a prompt, so that a later process can undo each rewind.
+"""Stores rewinds of conversations, so that a later process can undo them.
 
-The records are in the file of the conversations.
+The records are in the same file as the conversations.
 """
 
 import json
@@ -33,7 +33,7 @@ _COLUMNS = "number, conversation_id, prompt, scope, head_before, head_after, pro
 
 
 class RewindScope(StrEnum):
-    """What goes back to a prompt."""
+    """The part that a rewind restores to its state before a prompt."""
 
     CONVERSATION = "conversation"
     CODE = "code"
@@ -52,7 +52,10 @@ class RewindScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndoneProposal:
-    """A proposal that a rewind undoes. `files` are the numbers of the files that it undoes."""
+    """A proposal that a rewind undoes.
+
+    `files` has the numbers of the undone files in it.
+    """
 
     id: UUID
     files: frozenset[int]

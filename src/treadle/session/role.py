@@ -1,4 +1,4 @@
-"""The role of a model in a session: its name, its system prompt, and how its session ends."""
+"""The role of a model in a session, with its name, its system prompt and its special rules."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from treadle.visible import in_line
 class Role:
     """The name, the system prompt and the special rules of a session.
 
-    `system_without_tools` replaces the prompt if the model has no tools. If a call of one of
-    `final_tools` succeeds, its result is the answer and ends the session. Everything that is
-    recorded of the session has the labels in `labels`. If a tool call began the session,
-    `parent_id` is the id of the request with that call, and `parent_key` is the key of the call.
+    `system_without_tools` replaces the system prompt if no tools are offered. If a call of one of
+    the tools in `final_tools` succeeds, its result is the answer, and the session ends. All spans
+    of the session get the labels in `labels`. If a tool call began the session, `parent_id` is the
+    id of the request that contains the call, and `parent_key` is the key of the call.
     """
 
     name: str

@@ -59,17 +59,17 @@ AutomaticContext = Callable[[str, UUID], Awaitable[str]]
 """The type of functions that retrieve context for a user message.
 
 The function gets the text of the user and the request id. It returns the context that precedes the
-text, or an empty text. It publishes RetrievalFinished for the request, so that the lines of the
-context become sources.
+text, or an empty text. It also publishes RetrievalFinished with the request id. The session then
+lists the lines of the context among the sources of the answer.
 """
 
 ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
-"""The type of functions that read the pinned code of a conversation as it is now."""
+"""The type of functions that read the current text of a conversation's pinned code."""
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
     "content_filter": StopReason.CONTENT_FILTER
 }
-"""The finish reasons of incomplete replies, with the stop reason of the session."""
+"""Maps the finish reason of an incomplete reply to the stop reason of the session."""
 
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
@@ -87,8 +87,9 @@ class SessionOutcome:
     """The outcome of one user message.
 
     `text` is the text of the last reply, and `tool_calls` is the number of answered calls.
-    `sources` are the lines that the model received. `quotes` are the quotes of code, compared with
-    the files. `cost` is in US dollars, or None if it is unknown.
+    `sources` are the lines of files that the model received. `quotes` are the quotes of code in
+    `text`, each with the result of comparing it with its file. `cost` is in US dollars, or None if
+    it is unknown.
     """
 
     text: str
@@ -103,8 +104,9 @@ class SessionOutcome:
 class RequestSession:
     """Serves one user message: calls the model and tools alternately until there is an answer.
 
-    `executor` runs the tool calls, and all events go to its bus. Whatever happens, each call in
-    `conversation` gets one result, so that the next session can continue.
+    `executor` runs the tool calls, and all events are published on its bus. Each call in
+    `conversation` gets one result, even if the session fails or is cancelled. Otherwise the next
+    session could not continue.
     """
 
     def __init__(
@@ -129,8 +131,8 @@ class RequestSession:
         """Create a session for one user message.
 
         Without a `store` nothing is saved. An empty registry offers no tools. Without a `role` the
-        session has the role of the assistant for the code at the conversation's root. Sessions that
-        use the same models share `calibration`. `pinned` is called for each prompt.
+        session has the role of the assistant for the code at the conversation's root. Pass the same
+        `calibration` to all sessions that use the same models. `pinned` is called for each prompt.
         """
         self._executor = executor
         bus = executor.bus
@@ -185,7 +187,7 @@ class RequestSession:
     ) -> SessionOutcome:
         """Serve one message of the person, and publish events about the progress.
 
-        `attachments` are sent with the message, and their lines are sources of the answer. If the
+        `attachments` are sent with the message. Their lines count as sources of the answer. If the
         session fails, this method publishes SessionFailed and raises ProviderError,
         ContextWindowError or StoreError. If the task is cancelled, it publishes SessionCancelled
         and raises CancelledError. A session serves only one message.
@@ -217,11 +219,12 @@ class RequestSession:
         )
 
     async def steer(self, text: str) -> bool:
-        """Give the model another message of the person with its next request.
+        """Send another message of the person to the model, with the next model request.
 
-        If the model gives its answer before that request, the answer is kept, and the model answers
-        once more. Returns False when the session is over, so that the message needs its own
-        session. `unserved` contains the messages that the model did not receive because of a limit.
+        If the model answers before that request, its answer is kept. The message is then sent in a
+        further request of the same session. Returns False if the session is over, so that the
+        message needs a session of its own. If a limit ends the session before that request,
+        `unserved` contains the message.
         """
         if self._over:
             return False
@@ -290,9 +293,9 @@ class RequestSession:
     async def _without_incomplete_calls(
         self, message: AssistantMessage, cut: StopReason | None
     ) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
-        """Return a reply with the calls to answer, and the truncated calls among them.
+        """Return the reply with the calls that need results, and the truncated ones among them.
 
-        If the content filter truncated the reply, it has no calls to answer.
+        If a content filter ended the reply, all its calls are dropped.
         """
         if cut is None:
             return message, ()
@@ -303,7 +306,7 @@ class RequestSession:
         return replace(message, calls=(*whole, *cut_off)), cut_off
 
     def _ending(self, remaining: int) -> LimitReachedError | None:
-        """Return the reason why the next reply has to be the last, or None if it need not."""
+        """Return the limit because of which the next reply has to be the last one, or None."""
         if remaining == 0:
             text = f"the limit of {self._settings.max_turns} turns is reached"
             return LimitReachedError(StopReason.TURN_LIMIT, text)
@@ -317,8 +320,8 @@ class RequestSession:
     ) -> bool:
         """Whether the calls of a reply may run.
 
-        If they may not run, each call gets a refusal as its result. Raises LimitReachedError if a
-        limit is reached.
+        If they may not run, each call gets a refusal as its result. Raises LimitReachedError if the
+        session has to end now.
         """
         try:
             if ending:
@@ -333,14 +336,14 @@ class RequestSession:
         return False
 
     async def _take_user_message(self, message: UserMessage) -> None:
-        """Retrieve the automatic context of a message, and add both to the conversation."""
+        """Retrieve the automatic context of a message, and add the message with it."""
         text, context = message.text, ""
         try:
             if self._automatic_context:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
             await self._reporter.notice("warning", f"Automatic context is missing: {error}")
-        finally:  # the message is kept even when the turn is cancelled here
+        finally:  # the message is added even if the session is cancelled here
             if not message.steers:
                 self._user_position = len(self._writer.conversation.entries)
             message = replace(message, context=context)
@@ -348,7 +351,10 @@ class RequestSession:
         await self._sources.add_pasted(Path(self._root), text)
 
     async def _pinned(self) -> tuple[AttachedText, ...]:
-        """Return the pinned code for the next prompt. Its lines become sources of the answer."""
+        """Return the pinned code for the next prompt.
+
+        Its lines are added to the sources of the answer.
+        """
         if self._read_pinned is None:
             return ()
         pinned = await self._read_pinned()

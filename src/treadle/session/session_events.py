@@ -39,7 +39,7 @@ from treadle.session.role import Role
 
 
 class SessionReporter:
-    """Publishes the events of one request session. The last event contains the sums in `tally`."""
+    """Publishes the events of one request session. The last event contains the usage in `tally`."""
 
     def __init__(
         self, bus: EventBus, request_id: UUID, session_id: UUID, tally: UsageTotal, clock: Clock
@@ -172,9 +172,9 @@ class EventPublisher(Protocol):
 class ReplyObserver:
     """Publishes the events of the requests for one reply. `turn` is the number of the reply.
 
-    Streamed text is added to `draft`. Without a draft the text is not shown, and the purpose of the
-    request is a summary unless `purpose` is set. `operation_id` is the id of the current or last
-    attempt. `offered` is the number of tools that this attempt offered.
+    Streamed text is added to `draft`. If `draft` is None, the text is not shown. The purpose of the
+    request is then a summary, unless `purpose` states another. `operation_id` is the id of the
+    newest attempt. `offered` is the number of tools that the newest attempt offered.
     """
 
     def __init__(

@@ -28,7 +28,11 @@ MAX_QUOTES = 100
 
 
 class SourceCollector(Listener):
-    """Collects the sources of one request: retrieved lines, lines in results, pasted snippets."""
+    """Collects the sources of one request.
+
+    They are the lines that a retrieval found, that a tool result contains, or that the person
+    pasted or attached.
+    """
 
     def __init__(self, bus: EventBus, request_id: UUID) -> None:
         self._bus = bus
@@ -53,7 +57,10 @@ class SourceCollector(Listener):
                 ]
 
     async def add_pasted(self, root: Path, text: str) -> None:
-        """Find the code snippets of a message in files below `root`, and add their lines."""
+        """Add the lines of code snippets that the person pasted.
+
+        `text` is the message with the snippets. They are compared with the files below `root`.
+        """
         if snippets := parse_snippets(text)[:MAX_QUOTES]:
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
@@ -69,7 +76,8 @@ class SourceCollector(Listener):
 def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
     """Return `ranges` without the ranges that are inside another range of the same file.
 
-    The first of equal ranges is kept. A stale range does not cover a range that is not stale.
+    The first of equal ranges is kept. A range that is not stale is kept even if it is inside a
+    stale range.
     """
     kept: list[SourceRange] = []
     for new in ranges:
@@ -89,9 +97,9 @@ def _lies_within(inner: SourceRange, outer: SourceRange) -> bool:
 
 
 def lines_read(content: str) -> list[SourceRange]:
-    """Return the range of a tool result that contains lines of one file, or an empty list.
+    """Return the range of lines that a tool result states, or an empty list if it states none.
 
-    The field `file` names the file. The field `lines` has a form such as "3-9".
+    In such a result, `file` is the path and `lines` is a range such as "3-9".
     """
     if '"lines":"' not in content:
         return []
@@ -111,7 +119,7 @@ class QuoteVerdict(StrEnum):
     EXACT = "exact"
     """The file has these bytes at this range."""
     MOVED = "moved"
-    """The file has these bytes at another range. The quote then has that range."""
+    """The file has these bytes at another range. `Quote` has the range in the file."""
     DIFFERENT = "different"
     """The file does not have these bytes."""
     UNREADABLE = "unreadable"
@@ -120,7 +128,7 @@ class QuoteVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote of the bytes of `file` from `start` up to, but not including, `end`.
+    """A quote of the bytes of `file` from `start` to `end`. The byte at `end` is not included.
 
     `file` is relative to the root if the file is inside the root. `start_line` and `end_line` count
     from 1, and `end_line` is part of the range. Both are 0 if the file does not have the quoted

@@ -18,11 +18,11 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fitted, with_note
 
 _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
-"""The kinds of failure in which the call itself was wrong."""
+"""The kinds of failure whose cause is the call itself, such as invalid arguments."""
 
 
 async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
-    """Return the tool message for an outcome, in at most `tokens` tokens."""
+    """Return the tool message for an outcome. The message has at most `tokens` tokens."""
     if ok := isinstance(outcome, ToolCallCompleted):
         whole, summary = outcome.content, outcome.ui.summary
     else:
@@ -65,9 +65,9 @@ def truncated_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
 
 
 def invalid_call_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
-    """Return the kinds of failure if each call of a reply was itself wrong.
+    """Return the kinds of failure if every call of a reply was wrong in itself.
 
-    Otherwise the set is empty.
+    If any call was correct, the set is empty.
     """
     kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
     worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
@@ -89,8 +89,8 @@ def _is_whole(arguments: str) -> bool:
 class RepetitionLimits:
     """The limits of repeated calls.
 
-    If `hint_at` replies contain the same call, its result gets a hint. If `stop_at` replies contain
-    it, the loop ends.
+    If `hint_at` replies contain the same call with the same result, the result gets a hint. If
+    `stop_at` replies contain it, the session ends.
     """
 
     hint_at: int = 3
@@ -118,9 +118,10 @@ class RepeatedCalls:
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
     ) -> list[ToolMessage]:
-        """Return the results of one reply's calls, with hints on calls that repeat too often.
+        """Count the calls of one reply, and return their results.
 
-        A result stays a JSON object of at most `max_tokens`.
+        The result of a call that was repeated too often gets a hint. A result with a hint has at
+        most `max_tokens` tokens, and is still a JSON object.
         """
         by_key = {call.key: call for call in calls}
         noted: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""Maps the events of tool calls to spans, including the approvals and retrievals within them."""
+"""Maps the events of tool calls to spans. Approvals and retrievals get their own spans."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -71,7 +71,7 @@ class CallSpans:
         self._retrievals = 0
 
     def span(self, key: CallKey) -> Span | None:
-        """Return the current span of a tool call. None if the call is unknown."""
+        """Return the current span of a tool call, or None if the call is unknown."""
         return self._calls.get(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:

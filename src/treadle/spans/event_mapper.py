@@ -49,7 +49,7 @@ _ENDED_RUNS_KEPT = 32
 """The number of ended runs that stay in memory, so that late results find their run."""
 
 _INTERRUPTED = "cancelled"
-"""The `error` of an attempt of a model request that Treadle cancelled."""
+"""The `error` of an attempt of a model request, if Treadle cancelled the attempt."""
 
 _ATTEMPT_ENDS = {None: SpanStatus.OK, _INTERRUPTED: SpanStatus.CANCELLED}
 
@@ -94,8 +94,8 @@ class _Run:
     """The spans of one request so far."""
 
     def __init__(self, request_id: UUID, within: Span | None, labels: tuple[str, ...]) -> None:
-        # A run counts as ended until a session starts, since calls outside of sessions have no end
-        # event.
+        # A run counts as ended until a session starts. Calls outside of sessions have no end event,
+        # so their run would otherwise stay in memory.
         self.ended = True
         self._within = within
         self._builder = SpanBuilder(request_id, within=within, labels=labels)
@@ -104,7 +104,7 @@ class _Run:
         self._calls = CallSpans(self._builder)
 
     def call(self, key: CallKey) -> Span | None:
-        """Return the span of a tool call of this run. None if the call is unknown."""
+        """Return the span of a tool call of this run, or None if the call is unknown."""
         return self._calls.span(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:
@@ -178,7 +178,7 @@ class _Run:
         return [self._root, *self._cancel_attempts(at_us, status)]
 
     def _cancel_attempts(self, at_us: int, status: SpanStatus) -> list[Span]:
-        """End the attempts that a cancellation interrupted. They publish no event for their end."""
+        """End the attempts that a cancellation interrupted, since no event reports their end."""
         if status is not SpanStatus.CANCELLED:
             return []
         cut_off = [

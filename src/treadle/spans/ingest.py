@@ -6,7 +6,7 @@
 | map, price | `spans/vocabularies/mapper.py` | derives the columns of a span from its attributes |
 | redact | `spans/redaction.py` | removes secrets from every text |
 | write | `traces/store/writer_thread.py` | commits batches in its own thread |
-| announce | `server/live_spans.py` | publishes what was committed to the live view |
+| announce | `server/live_spans.py` | publishes the committed spans in the live view |
 """
 
 import asyncio
@@ -50,9 +50,9 @@ def ingest(
 class IngestQueue:
     """Limits the memory of concurrent exports, and processes the exports in two threads.
 
-    One thread processes one export at a time. More threads would compete for the interpreter, and
-    delay the writer and the event loop. A second thread processes large exports, so that small ones
-    do not wait for them. Use the queue as a context manager.
+    Each thread processes one export at a time. One of them processes large exports, so that small
+    exports do not wait for them. More threads would compete for the interpreter, and delay the
+    writer and the event loop. Use the queue as a context manager.
     """
 
     def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:

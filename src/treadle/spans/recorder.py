@@ -41,7 +41,7 @@ class Recorder(Listener):
 
     @property
     def loss(self) -> Loss | None:
-        """The failed writes so far. None if no write failed."""
+        """The failed writes so far, or None if no write failed."""
         return self._loss
 
     async def __aexit__(self, *exception: object) -> None:

@@ -39,10 +39,10 @@ def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, 
 
 
 _Named = tuple[str, str]
-"""A text, and the name of its attribute, which suggests a secret."""
+"""A text, and the name of its attribute. The name suggests a secret."""
 
 _Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
-"""For each text with secrets: the redacted text, and the counts of secrets by kind."""
+"""Maps a text with secrets to the redacted text, and to the counts of its secrets by kind."""
 
 
 class _Texts:

@@ -111,15 +111,16 @@ class Span:
     """One operation of a run.
 
     All ids are opaque strings. Times are integer microseconds since the Unix epoch, exactly as
-    reported. An end before the start is kept, and then `duration_us` is None. `cost` is in US
-    dollars, stored to the billionth. If `tokens`, `cost` or `time_to_first_token_us` are unknown,
-    they are None, never 0.
+    reported. An end before the start is kept, but `duration_us` is None for such a span. `cost` is
+    in US dollars, stored to the billionth. If `tokens`, `cost` or `time_to_first_token_us` are
+    unknown, they are None, never 0.
 
     `attributes` contains the reported attributes unchanged, as JSON values. Treadle's own spans use
     a name of OpenTelemetry (`gen_ai.…`) if there is one, and `treadle.…` otherwise. Other fields,
     such as `kind` and `tokens`, are derived from the attributes in the same way for every
     vocabulary. `input` and `output` are text or JSON text. For a model call, each is a JSON list of
     messages in the form of OpenAI's chat requests. `labels` are sorted and distinct.
+
     """
 
     trace_id: str
@@ -138,9 +139,9 @@ class Span:
     provider: str | None = None
     tokens: Usage = field(default_factory=Usage)
     input_counts_cache: bool | None = None
-    """Whether the source's input count includes cached tokens. None if this is not known.
+    """Whether the source's input count includes cached tokens.
 
-    `tokens.input` always includes cached tokens.
+    The value is None if this is not known. `tokens.input` always includes cached tokens.
     """
     cost: float | None = None
     cost_source: CostSource | None = None
@@ -163,7 +164,10 @@ class Span:
 
     @property
     def duration_us(self) -> int | None:
-        """The duration in microseconds. None without an end, or if the end is before the start."""
+        """The duration in microseconds.
+
+        It is None if the span has no end, or if its end is before its start.
+        """
         if self.end_us is None or self.end_us < self.start_us:
             return None
         return self.end_us - self.start_us
@@ -216,7 +220,7 @@ class Trace:
 
     @property
     def root(self) -> Span | None:
-        """The span that names the trace. None for a trace without spans."""
+        """The span that names the trace. It is None for a trace without spans."""
         return true_root(self.spans)
 
     @property

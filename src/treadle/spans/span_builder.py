@@ -35,7 +35,10 @@ class SpanBuilder:
         start_us: int,
         attributes: Attributes,
     ) -> Span:
-        """Return a started span. Equal values of `identity` give equal ids, also in a replay."""
+        """Return a started span.
+
+        Equal `identity` values give equal ids, so a replay of the events gives the same ids.
+        """
         return Span(
             trace_id=self._trace_id,
             span_id=_span_id(self._identity, *identity),

@@ -232,7 +232,7 @@ def _error(name: str, number: int, what: str) -> SpanFileError:
 
 
 def _parsed(line: bytes) -> Any:
-    """Return the value of a line. None if the line is not JSON."""
+    """Return the value of a line, or None if the line is not JSON."""
     try:
         return json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError):

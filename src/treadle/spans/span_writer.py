@@ -31,7 +31,7 @@ class SpanWriter(Protocol):
         spans are large.
 
         `redacted` counts the secrets of each kind that were removed from the spans. The future's
-        exception is a StoreError if the spans could not be stored. It is a StoreBusyError if the
-        queue is full. Then none of the spans is stored.
+        exception is a StoreError if the spans could not be stored. If the queue is full, it is a
+        StoreBusyError, and none of the spans is stored.
         """
         ...

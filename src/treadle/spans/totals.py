@@ -2,11 +2,13 @@
 
 Several spans may record one request to a model: the client's instrumentation, a framework around
 it, and a gateway each record a span. These spans are nested, and spans of the transport may be
-between them. Only one of them counts as a call, with its tokens and its cost:
+between them. Only one of the spans that record the request counts as a call, with its tokens and
+its cost:
 
 - The innermost span counts, since it is closest to the provider. If one outer call makes several
   attempts, each attempt counts.
-- If no inner span has tokens or a cost, the innermost outer span that has them counts instead.
+- If no inner span has tokens or a cost, an outer span that has them counts instead. If there are
+  several such spans, the one that is closest to the provider counts.
 
 A tool, an agent, a retrieval, a guardrail or an evaluation between two calls separates them, so
 both count. The rule depends only on the present spans, not on the order of their arrival.

@@ -1,1 +1,4 @@
-"""The tool contract, the registry and the executor. No concrete tool is defined here."""
+"""The contract that tools implement, the registry and the executor.
+
+The package defines no tools.
+"""

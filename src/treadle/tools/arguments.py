@@ -1,4 +1,4 @@
-"""Parses the JSON text that a model wrote into typed arguments, or into an error for the model."""
+"""Parses the arguments of a call from the JSON text that the model wrote."""
 
 import json
 from difflib import get_close_matches
@@ -15,14 +15,17 @@ from treadle.tools.schemas import JsonSchema, branches_of, in_words, schema_at, 
 A = TypeVar("A", bound=Arguments)
 
 MAX_ENCODINGS = 4
-"""The maximum number of times that a value may be encoded as JSON text."""
+"""The maximum number of times that a value is decoded from JSON text.
+
+Some models encode a value several times.
+"""
 
 SHOWN_CHARACTERS = 100
 """The number of characters of an invalid value that an error shows."""
 
 
 _known_schema = lru_cache(maxsize=512)(schema_of)
-"""Caches schemas, since building one takes longer than the rest of a call."""
+"""A cache of schemas. Building one takes longer than the rest of parsing the arguments."""
 
 
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
@@ -72,10 +75,11 @@ def _load(tool: str, raw: str) -> Any:
 
 
 def corrected(value: Any, schema: JsonSchema) -> Any:
-    """Return `value` without two mistakes that models make, if `schema` reveals them.
+    """Return `value` without two mistakes that models make.
 
-    An object or a list that was encoded as JSON text is decoded, unless the schema allows a string
-    in that position. A null is removed if the field is optional and cannot be null.
+    First, an object or a list may be encoded as JSON text. It is decoded if the schema does not
+    allow a string in its position. Second, the value of an optional field may be null. The field is
+    removed if the schema does not allow null.
     """
     branches = branches_of(schema)
     kinds = _kinds(schema)

@@ -28,9 +28,10 @@ from treadle.tools.schemas import JsonSchema, schema_of
 
 
 class ToolClass(StrEnum):
-    """The class of a tool. The limits of a call and the threads for its work depend on the class.
+    """The class of a tool.
 
-    A background tool may take minutes.
+    It determines the default limits of a call and the threads for its blocking work. A background
+    tool may take minutes.
     """
 
     REALTIME = "realtime"
@@ -45,7 +46,7 @@ class ToolPlace(StrEnum):
 
 
 class ToolEffect(StrEnum):
-    """The effect of a tool: it reads, writes, changes what a person sees, or costs money."""
+    """The effect of a tool: it only reads, writes, changes what a person sees, or costs money."""
 
     READ = "read"
     WRITE = "write"
@@ -58,14 +59,20 @@ PROGRESS_CHARACTERS = 1_000
 """The maximum length of a progress report in characters."""
 
 EVERYTHING = "*"
-"""The resource that stands for everything that any tool may write."""
+"""The name that stands for all resources.
+
+A call that writes it waits for all other writing calls.
+"""
 
 SCREEN = "screen"
 """The resource of tools that change what a person sees."""
 
 
 class TokenBudget:
-    """Marks an argument, in its annotation, as the token limit of the answer."""
+    """An annotation for an argument of a tool.
+
+    It marks the argument as the token limit of the result.
+    """
 
 
 class Arguments(BaseModel):
@@ -74,7 +81,7 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def limited_to(self, limit: int) -> Self:
-        """Return these arguments with every token budget lowered to at most `limit`."""
+        """Return these arguments with token budgets of at most `limit`."""
         smaller = {
             name: limit
             for name, info in type(self).model_fields.items()
@@ -98,7 +105,7 @@ class Result(BaseModel):
 
 
 class ToolError(TreadleError):
-    """A refusal or failure that the model receives and can act on."""
+    """A failure of a call, which the model receives. The model can then correct its call."""
 
     def __init__(
         self,
@@ -129,7 +136,7 @@ class ToolError(TreadleError):
 
 
 async def _publish_nowhere(_event: Event) -> None:
-    """Publish nothing. This is the publisher of a call outside a session."""
+    """Publish nothing. A call without an event bus uses this function."""
 
 
 async def _nobody_decides(_question: Question) -> Decision:
@@ -161,12 +168,12 @@ class ToolContext:
     The time limit of the call pauses while a person is asked.
     """
     private: frozenset[Path] = frozenset()
-    """Files that usually contain secrets and that this call may read by consent."""
+    """Files that usually contain secrets. A person consented that this call reads them."""
     open_to: Callable[[str], bool] = field(default=lambda _path: True)
-    """Returns whether the call may read a path that is not in its arguments.
+    """A function that returns whether the call may read a path that its arguments do not name.
 
-    The path is relative to the root. Call this function before content of the path becomes part of
-    an answer.
+    The path is relative to the root. A tool must call this function before it returns content of
+    such a path.
     """
     executor: Executor | None = None
 
@@ -184,8 +191,8 @@ class ToolContext:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread of the tool's class, and return the result of the work.
 
-        The thread continues after its call has ended. Therefore `work` has to notice the end, or to
-        be short.
+        The thread continues even if the call has ended, for example after a time-out. Therefore
+        `work` must be short, or must notice the end of the call.
         """
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
@@ -208,10 +215,11 @@ class Tool(ABC, Generic[A, R]):
     policy: ClassVar[Policy | None] = None
     """The decision for a call that no rule covers.
 
-    None means that a tool that writes asks first, and that any other tool is allowed.
+    None means that a person is asked about a tool whose effect is WRITE, and that any other tool is
+    allowed.
     """
     proposes: ClassVar[bool] = False
-    """Whether the call itself asks for approval, with a preview, before it changes anything."""
+    """Whether a running call asks for approval, with a preview, before it changes anything."""
 
     arguments: type[A]
     result: type[R]
@@ -223,9 +231,9 @@ class Tool(ABC, Generic[A, R]):
     def writes(self, arguments: A) -> frozenset[str]:  # noqa: ARG002  (for subclasses)
         """Return the names of the resources that a call changes.
 
-        Tools that change the same resource use the same name. Calls of one reply run one after
-        another if their sets of names overlap. A writing tool that does not override this method
-        waits for every other writing tool.
+        All tools use the same name for the same resource. Calls of one reply run one after another
+        if they have a name in common. If a writing tool does not override this method, its calls
+        run alone among all writing calls.
         """
         match self.effect:
             case ToolEffect.READ | ToolEffect.SPENDS:
@@ -249,9 +257,10 @@ class Tool(ABC, Generic[A, R]):
         return (Subject(),)
 
     def content(self, result: R) -> str:
-        """Return the text of the tool message: compact JSON without empty optional fields.
+        """Return the text of the tool message: compact JSON without fields whose value is None.
 
-        A field whose name is not valid in Python, such as `_note`, has a serialization alias.
+        Fields have their aliases as names, since a name such as `_note` is not possible in a
+        pydantic model.
         """
         return result.model_dump_json(exclude_none=True, by_alias=True)
 

@@ -1,4 +1,4 @@
-"""The executor of tool calls, which handles each call from its request to its outcome."""
+"""The executor of tool calls. It handles each call from its request to its outcome."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ from treadle.tools.contract import (
 from treadle.tools.failures import effect_of_unfinished, failure_of, unknown_tool
 from treadle.tools.message_size import fitted
 
-if TYPE_CHECKING:  # the bridge imports a library that is slow to load and seldom used
+if TYPE_CHECKING:  # the bridge imports a library that loads slowly and is rarely needed
     from treadle.tools.external.bridge import Bridge
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ Realtime tools use the default threads of the event loop.
 
 
 class TimeLimit:
-    """The time limit of one future, in seconds on `clock`. Pauses do not count."""
+    """The time limit of one future, in seconds on `clock`. The time of pauses does not count."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self.seconds = seconds
@@ -122,8 +122,8 @@ class Caller:
 class OpenCall:
     """One call: its request, its tool, and the future of its one outcome.
 
-    `tool` is None when the caller has no tool of that name. `published` is the time at which the
-    request was published. `limit` is None for a call without a time limit.
+    `tool` is None if the caller has no tool with the name in the request. `published` is the time
+    at which the request was published. `limit` is None for a call without a time limit.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class OpenCall:
             return frozenset()
 
     def failed(self, error: ToolFailure, duration: float) -> ToolCallFailed:
-        """Return the outcome of a call that failed after `duration` seconds."""
+        """Return the outcome of this call for a failure after `duration` seconds."""
         return ToolCallFailed(
             request_id=self.request.request_id,
             parent_id=self.request.parent_id,
@@ -189,9 +189,9 @@ class OpenCall:
 class ToolExecutor:
     """Validates, approves and runs tool calls, and publishes each request and its one outcome.
 
-    The first published outcome of a call counts, even if the executor did not publish it. The
-    executor then cancels the task of the tool. An outcome that the task still publishes is a late
-    result.
+    The first outcome of a call that is published counts, even if other code published it. The
+    executor then cancels the task that runs the tool. If the task still publishes an outcome, it
+    becomes a late result.
 
     Use the executor as a context manager: its exit cancels the calls that still run.
     """
@@ -209,9 +209,9 @@ class ToolExecutor:
     ) -> None:
         """Create an executor. `root` is the root of the repository that the tools may read.
 
-        `call` runs the tools of `registry` and the tools that front ends offer over `bridge`.
-        Without `approvals` every call that needs approval is refused. `labels` maps the name of a
-        tool to the labels of its spans. These labels apply to calls outside a session.
+        The method `call` runs the tools of `registry` and the external tools of `bridge`. If
+        `approvals` is None, every call that needs approval is refused. `labels` maps the name of a
+        tool to the labels that the spans of its calls get outside of sessions.
         """
         self.bus = bus
         self._registry = registry
@@ -246,8 +246,8 @@ class ToolExecutor:
         """Run one tool outside a session, as a request of its own, and return its outcome.
 
         `registry` contains the available tools. If it is None, the tools of the executor and of
-        front ends are available. The call has no time limit. When the caller is cancelled, the call
-        is cancelled too.
+        front ends are available. The call has no time limit. If the task that awaits this method is
+        cancelled, the call is cancelled too.
         """
         request = ToolCallRequested(
             request_id=new_id(),
@@ -278,7 +278,11 @@ class ToolExecutor:
     def open(
         self, request: ToolCallRequested, caller: Caller, limit: TimeLimit | None = None
     ) -> OpenCall:
-        """Register a call with the bus, which will resolve its outcome. `start` starts the call."""
+        """Register a call with the bus.
+
+        When the outcome is published, the bus resolves the future of the call. The method `start`
+        starts the call.
+        """
         outcome = self.bus.expect(request.request_id, request.key)
         return OpenCall(request, caller, outcome, limit)
 
@@ -293,15 +297,16 @@ class ToolExecutor:
         call.outcome.add_done_callback(lambda _: self._stop(call))
 
     async def fail(self, call: OpenCall, kind: ErrorKind, message: str) -> None:
-        """Publish a failure as the outcome of a call that has none.
+        """Publish a failure as the outcome of a call, unless it has one already.
 
-        The task of the tool then ends.
+        The outcome ends the task that runs the tool.
         """
         if call.outcome.done():
             return
         published = call.published is not None
         effect = effect_of_unfinished(call.tool) if published else Effect.NONE
-        # The bus resolves the future before it waits for a subscriber.
+        # The outcome is set before this statement first waits, since the bus resolves the future
+        # before it waits for a subscriber.
         await self.bus.publish(
             call.failed(ToolFailure(kind, message, effect=effect), self._since(call.published))
         )
@@ -337,7 +342,8 @@ class ToolExecutor:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            # The tool cancelled something that it waited for. Nobody cancelled this call.
+            # This call was not cancelled. The tool awaited another task, and that task was
+            # cancelled.
             failure = _failure(tool, RuntimeError(str(error)))
         except Exception as error:  # noqa: BLE001  (every call gets an outcome)
             failure = _failure(tool, error)
@@ -347,8 +353,8 @@ class ToolExecutor:
         try:
             outcome = await self.answer(call)
         finally:
-            # Publishing the outcome cancels the task that `_running` has for the call. That task is
-            # the current task, so it is removed first.
+            # Publishing the outcome cancels the task of the call in `_running`. This task must not
+            # cancel itself, so it is removed first.
             self._running.pop(call, None)
         await self.bus.publish(outcome)
 
@@ -392,8 +398,8 @@ class ReplyCalls:
     """The tool calls of one reply of a model.
 
     Calls that write the same resource run one after another, in the order of their slots. All other
-    calls run concurrently. After `run`, or after `give_up` when `run` was cancelled or failed,
-    `outcomes` has one outcome for each call.
+    calls run concurrently. `outcomes` has one outcome for each call after `run` has ended. If `run`
+    was cancelled or failed, call `give_up` first.
     """
 
     def __init__(
@@ -419,8 +425,8 @@ class ReplyCalls:
     async def run(self) -> None:
         """Run the calls and wait for all of them.
 
-        The settings limit how many calls of each class run at the same time. The request of a call
-        that has to wait is published when the wait ends. The time limit of the call begins then.
+        The settings limit how many calls of each class run at the same time. If a call has to wait,
+        its request is published and its time limit begins after the wait.
         """
         lanes = {
             ToolClass.REALTIME: asyncio.Semaphore(self._settings.max_concurrent),
@@ -442,7 +448,7 @@ class ReplyCalls:
         try:
             for call in self._calls:
                 await self._executor.fail(call, kind, message)
-        finally:  # after a second cancellation, calls have no outcome
+        finally:  # after a second cancellation, some calls may have no outcome
             for call in self._calls:
                 call.outcome.cancel()
 

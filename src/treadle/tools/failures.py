@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (RecursionError, ErrorKind.LIMIT),
 )
 _NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ})
-"""Error numbers of the operating system for a path that cannot exist."""
+"""Error numbers of the operating system for a path that no file can have."""
 
 
 def kind_of(error: Exception) -> ErrorKind:
@@ -50,7 +50,10 @@ def kind_of(error: Exception) -> ErrorKind:
 
 
 SHOWN_CHARACTERS = 1_000
-"""The maximum length of each text of a failure in characters. A failure may quote a long call."""
+"""The maximum length in characters of each text of a failure.
+
+The limit is needed because a failure may quote long arguments.
+"""
 
 
 def failure_content(failure: ToolFailure) -> str:
@@ -90,7 +93,7 @@ def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def _cut(text: str) -> str:
-    """Remove the middle of a long text, because its beginning and end matter most."""
+    """Remove the middle of a long text. Its beginning and its end are the most useful parts."""
     half = SHOWN_CHARACTERS // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 
@@ -98,7 +101,7 @@ def _cut(text: str) -> str:
 def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     if isinstance(error, ToolError):
         return error.failure
-    refused = isinstance(error, PathRefusedError)  # raised before the tool changes anything
+    refused = isinstance(error, PathRefusedError)  # tools raise this before they change anything
     effect = Effect.NONE if refused else effect_of_unfinished(tool)
     kind = kind_of(error)
     if isinstance(error, TreadleError):
@@ -109,7 +112,10 @@ def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def effect_of_unfinished(tool: AnyTool | None) -> Effect:
-    """Return the effect of a call without a result: unknown unless the tool only reads."""
+    """Return the effect of a call without a result.
+
+    It is none if the tool only reads, and otherwise unknown.
+    """
     reads = tool is None or tool.effect is ToolEffect.READ
     return Effect.NONE if reads else Effect.UNKNOWN
 

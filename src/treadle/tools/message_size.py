@@ -18,17 +18,21 @@ _SHORT_HINT = "Request less per call."
 _HEAD_SHARE = 2 / 3
 """The fraction of an excerpt that shows the beginning of the result.
 
-The beginning says what the result is. The end often contains an error or a total.
+The beginning gets more space, since it shows what the result is. The end often contains an error or
+a total.
 """
 
 _CHARACTERS_PER_TOKEN = 8
-"""The characters for each token with which the search for the length of an excerpt begins.
+"""The upper bound of the search for the length of an excerpt, in characters per token.
 
-Typical text has at most 5 characters for each token, so the search begins above the right length.
+Typical text has at most 5 characters per token, so the right length is below this bound.
 """
 
 _FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30, 10, 4)
-"""Lengths of a failure's texts, tried one after another until the failure fits."""
+"""Maximum lengths for the texts of a failure.
+
+They are tried in this order until the failure fits.
+"""
 
 
 def is_within(content: str, limit: int) -> bool:
@@ -40,8 +44,8 @@ def fit_message(content: str, limit: int) -> str:
     """Return `content` if it takes at most `limit` tokens, or else a smaller JSON object.
 
     A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: its size,
-    its beginning and end as text, and a hint how to get the rest. Below about 60 tokens only the
-    sizes remain, and below about 20 only `ok`.
+    its beginning and end as text, and a hint about how to get the rest. If `limit` is below about
+    60, the excerpt has only the sizes. Below about 20, it has only `ok`.
     """
     if is_within(content, limit):
         return content
@@ -50,8 +54,11 @@ def fit_message(content: str, limit: int) -> str:
 
 
 async def fitted(content: str, limit: int | None) -> str:
-    """Like `fit_message`, without blocking the event loop. A `limit` of None keeps everything."""
-    if limit is None or len(content) * 4 <= limit:  # a character has at most 4 bytes
+    """Like `fit_message`, but does not block the event loop.
+
+    If `limit` is None, nothing is shortened.
+    """
+    if limit is None or len(content) * 4 <= limit:  # a character has at most 4 tokens
         return content
     return await asyncio.to_thread(fit_message, content, limit)
 
@@ -102,7 +109,7 @@ def _short_failure(failure: dict[str, Any], limit: int) -> str:
 
 
 def _middle_out(text: str, length: int) -> str:
-    """Remove the middle of a long text, because its beginning and end matter most."""
+    """Remove the middle of a long text. Its beginning and its end are the most useful parts."""
     half = length // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 

@@ -11,9 +11,10 @@ JsonSchema = dict[str, Any]
 def schema_of(model: type[BaseModel]) -> JsonSchema:
     """Return the JSON schema of the class `model`, in a plain form.
 
-    The form is plainer than pydantic's, since not every provider accepts all of JSON schema. It has
-    no titles and no references, and an optional argument has its type without null. Callers share
-    the result and must not change it. Raises ValueError for a class that contains itself.
+    The form is simpler than the schema of pydantic, since not every provider accepts all of JSON
+    schema. It has no titles and no references. The type of an optional argument does not include
+    null. Callers share the result and must not change it. Raises ValueError for a class that
+    contains itself.
     """
     return _cached_schema(model)
 
@@ -24,7 +25,7 @@ def _cached_schema(model: type[BaseModel]) -> JsonSchema:
 
 
 def result_schema_of(model: type[BaseModel]) -> JsonSchema:
-    """Return the JSON schema of the text that `Tool.content` writes, in the form of `schema_of`."""
+    """Return the JSON schema of what `Tool.content` returns, in the form of `schema_of`."""
     return plain_schema(model.model_json_schema(mode="serialization"))
 
 
@@ -67,7 +68,7 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, ancestors: tuple[str, ..
 
 
 def _without_enum_description(definition: JsonSchema) -> JsonSchema:
-    """Remove the description of an enumeration: each field has a description of its own."""
+    """Remove the description of an enumeration. A field of its type has its own description."""
     return {k: v for k, v in definition.items() if k != "description" or "enum" not in definition}
 
 

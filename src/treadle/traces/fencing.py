@@ -62,9 +62,10 @@ def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
 
 
 def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """Return `text` for a JSON string, cut at `limit`.
+    """Return `text`, cut to `limit` characters, as a value for a JSON string.
 
     The quotation marks of JSON serve as the fence.
+
     """
     return _visible(_cut(text, limit))
 

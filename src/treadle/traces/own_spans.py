@@ -1,8 +1,8 @@
 """Excludes the recorded calls of Treadle's own analyst and experiments from queries.
 
-A question about the recorded spans must not change its own answer (decision 52). Experiments repeat
-calls of the user with changes, so they must not count as additional calls. `own:include` in a query
-includes both kinds of calls.
+The analyst's calls are recorded too, so without this rule a question about the recorded spans would
+change its own answer (decision 52). Experiments repeat calls of the user with changes, so they must
+not count as additional calls. `own:include` in a query includes both kinds of calls.
 """
 
 from treadle.spans.span import OWN_LABELS

@@ -45,7 +45,7 @@ class ToolStats:
 
     @property
     def success_rate(self) -> float | None:
-        """The fraction of successes among completed calls. None without completed calls.
+        """The fraction of successes among completed calls. It is None if no call was completed.
 
         Denied, cancelled and unfinished calls do not show whether the tool works.
         """

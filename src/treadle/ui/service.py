@@ -14,7 +14,7 @@ from treadle.ui.state import Change, OpenPage, SavedView, UiState
 from treadle.ui.store import UiStore
 
 PATIENCE_SECONDS = 2.0
-"""Seconds that a page has for its answer. A person waits in the meantime."""
+"""Seconds that a page has for its answer. The time is short, since a person waits."""
 _LOOK_SECONDS = 0.05
 
 _REQUEST: TypeAdapter[UiRequest] = TypeAdapter(AnyRequest)

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MAX_COLLAPSED = 50_000
-"""The maximum number of saved collapsed spans. The oldest are dropped first."""
+"""The maximum number of saved collapsed spans.
+
+The spans that were collapsed first are dropped first.
+"""
 
 
 class View(StrEnum):

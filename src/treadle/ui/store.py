@@ -179,7 +179,7 @@ class UiStore:
             )
 
     def requests_after(self, number: int) -> list[PageRequest]:
-        """Return the unanswered requests whose number is larger than `number`, in order."""
+        """Return the unanswered requests with numbers above `number`, lowest number first."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests"

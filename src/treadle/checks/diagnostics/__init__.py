@@ -26,9 +26,9 @@ _ALL: tuple[type[Reader], ...] = (
 )
 
 _LONGEST = 4_000
-"""The maximum number of characters of a parsed line.
+"""The maximum number of characters of a line that is parsed.
 
-A longer line is parsed only if it begins with "{", since it may then be a JSON object.
+A longer line is parsed only if it begins with "{". It may be a JSON object, and these can be long.
 """
 
 _READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
@@ -54,9 +54,10 @@ _PROGRAMS: dict[str, CheckParser] = {
 
 
 def parser_for(argv: Iterable[str]) -> CheckParser:
-    """The parser for the output of a command. The first known program in `argv` selects the parser.
+    """The parser for the output of a command.
 
-    The result is "auto" if no program is known.
+    The first word of `argv` that is a known program selects the parser. The result is "auto" if
+    there is no such word.
     """
     names = (PurePath(word).name for word in argv)
     return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), "auto")
@@ -65,8 +66,8 @@ def parser_for(argv: Iterable[str]) -> CheckParser:
 class OutputReader:
     """Parses the output of a check line by line.
 
-    The number of stored diagnostics is limited, so the memory does not grow with the output. Paths
-    in diagnostics are relative to `root`. `folder` is the folder in which the check runs.
+    The number of stored diagnostics is limited, so that a large output does not need much memory.
+    Paths in diagnostics are relative to `root`. `folder` is the folder in which the check runs.
     """
 
     def __init__(self, parser: CheckParser, root: Path, folder: Path) -> None:
@@ -74,7 +75,10 @@ class OutputReader:
         self._readers = [reader(self._findings) for reader in _READERS[parser]]
 
     def line(self, text: str) -> Sequence[str]:
-        """Parse a line, and return the lines to show for it. The line has no terminal escapes."""
+        """Parse a line, and return the lines to show in its place.
+
+        The line must have no terminal escapes.
+        """
         if len(text) > _LONGEST and not text.startswith("{"):
             return (text,)
         shown: Sequence[str] | None = None

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_in
 
 _MOST = 1_000
-"""The maximum number of tests whose messages are kept until the tests pass or fail."""
+"""The maximum number of running tests whose messages are kept.
+
+A test's messages are needed only if it fails, which is known at its end.
+"""
 
 _MAX_LINES = 20
 
@@ -25,7 +28,11 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 @dataclass(slots=True)
 class _Test:
-    """The messages of a test. Each has its location, and whether Go marked it as an error."""
+    """The messages of a test.
+
+    Each has the match of its line, which contains the location, and whether Go marked it as an
+    error.
+    """
 
     reported: list[tuple[re.Match[str], bool]] = field(default_factory=list)
 
@@ -33,7 +40,7 @@ class _Test:
 class GoReader(Reader):
     """Parses JSON events and plain text.
 
-    Messages of tests name files relative to the package of the test.
+    The message of a test names a file relative to the folder of the test's package.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -66,7 +73,8 @@ class GoReader(Reader):
     def _parse_plain_line(self, text: str) -> None:
         """Parse a line of `go test` without `-json`.
 
-        Without `-json`, `go test` prints failed tests first, then their package.
+        Without `-json`, `go test` prints the failed tests of a package before the name of the
+        package.
         """
         if "--- FAIL: " in text and (failed := _FAILED.fullmatch(text)):
             self._test = failed["test"]
@@ -107,16 +115,16 @@ class GoReader(Reader):
         held = self._tests.pop((package, test), None)
         if held is None or not failed:
             return
-        knows = any(is_error for _, is_error in held.reported)  # Go 1.26 or newer marks errors
+        knows = any(is_error for _, is_error in held.reported)  # only Go 1.26 and newer mark errors
         for reported, is_error in held.reported:
             if is_error or not knows:
                 file = self._file(package, reported["file"])
                 self.findings.add(file, reported["line"], reported["message"], code=test)
 
     def _file(self, package: str, name: str) -> str:
-        """The path of the file `name` in `package`, or `name` if no such file exists.
+        """The path of the file `name` in the folder of `package`, or `name` if no such file exists.
 
-        The name of a package ends with the path of its folder.
+        The folder is found by the package's name, which ends with the path of the folder.
         """
         parts = package.split("/")
         for start in range(len(parts) + 1):

@@ -76,7 +76,7 @@ _ARROW = re.compile(r" *--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)")
 class ArrowReader(Reader):
     """Joins a message with the location in the first `-->` line below it.
 
-    Further `-->` lines point to related code.
+    Later `-->` lines of the same message point to related code, so they are ignored.
     """
 
     _header: re.Match[str] | None = None
@@ -103,7 +103,10 @@ _FINDING = re.compile(
 
 
 class EslintReader(Reader):
-    """Joins each diagnostic with the name of its file, which eslint prints on a line above it."""
+    """Joins each diagnostic with the name of its file.
+
+    Eslint prints this name on a line of its own, above the diagnostics of the file.
+    """
 
     _file = ""
 

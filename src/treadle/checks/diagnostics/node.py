@@ -70,7 +70,7 @@ class NodeReader(Reader):
         if self._says_next:
             self._says_next, self._said = False, text
         elif _TAP_PARENT.fullmatch(text):
-            self._title = None  # the subtests report the locations
+            self._title = None  # the failure of a subtest has the location
         elif tap := _TAP_SAID.fullmatch(text):
             self._said, self._says_next = tap["message"] or "", tap["message"] is None
         elif not self._said and (said := _SAID.fullmatch(text)):

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader
 
 _MOST = 2_000
-"""The maximum number of failures that are kept until the summary at the end states their ids."""
+"""The maximum number of failures that are kept until the end.
+
+The summary at the end has their test ids.
+"""
 
 _SAID_LINES = 4
 
@@ -35,7 +38,8 @@ class _Failure:
 class PytestReader(Reader):
     """Parses failures in every traceback style of pytest.
 
-    The location of a failure is the innermost frame of the traceback that is in the project's code.
+    The location of a failure is a frame of the traceback. It is the innermost frame whose file
+    belongs to the project.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -50,7 +54,7 @@ class PytestReader(Reader):
         if text.startswith("=") and (rule := _RULE.fullmatch(text)):
             self._section, self._failure = rule["title"], None
             self._count(text)
-        elif text[:1].isdigit() and _TOTALS.fullmatch(text):  # the totals of `-q`
+        elif text[:1].isdigit() and _TOTALS.fullmatch(text):  # the totals with the option `-q`
             self._section, self._failure = "", None
             self._count(text)
         elif self._section in {"FAILURES", "ERRORS"}:
@@ -109,10 +113,11 @@ class PytestReader(Reader):
         self.findings.add(file, line, " ".join(failure.said) or "failed", code=code)
 
     def _add_summary(self, summary: re.Match[str]) -> None:
-        """Add the failure of a test for which the output has no section.
+        """Add the failure of a test from a line of the short summary.
 
-        The option `--tb=line` prints one line with location and message for each failure. The line
-        with the same message has the location of this failure.
+        With the option `--tb=line`, the output has no section for a failure, but a line with a
+        location and a message. The line with the message of the summary has the location of this
+        failure.
         """
         message = " ".join((summary["message"] or "failed").split())
         line = self._lines.get(message)

@@ -1,4 +1,4 @@
-"""The base class of all parsers, the collected diagnostics, and helpers for JSON lines."""
+"""The base class of all parsers, the collection of diagnostics, and functions for lines of JSON."""
 
 import json
 import os
@@ -17,9 +17,9 @@ Further diagnostics are only counted.
 """
 
 REMEMBERED = 20_000
-"""The maximum number of diagnostics that are remembered.
+"""The maximum number of diagnostics that are remembered to recognize repetitions.
 
-A summary may repeat a remembered diagnostic, which is not counted again.
+A repeated diagnostic, for example in a summary, is not counted again.
 """
 
 MESSAGE_CHARACTERS = 400
@@ -54,7 +54,7 @@ class Findings:
     ) -> None:
         """Add a diagnostic.
 
-        If the same message for the same line was added before, nothing changes.
+        If the same message was added before for the same line of the same file, nothing changes.
         """
         message = " ".join(message.split())
         if len(message) > MESSAGE_CHARACTERS:
@@ -78,9 +78,9 @@ class Findings:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def location(self, file: str) -> str:
-        """The path that diagnostics have for `file`.
+        """The path of `file` in diagnostics.
 
-        It is relative to the root for a file below the root.
+        For a file below the root, it is relative to the root.
         """
         if file.startswith("file://"):
             file = unquote(file.removeprefix("file://"))
@@ -122,12 +122,12 @@ class Reader(ABC):
     def line(self, text: str) -> Sequence[str] | None:
         """Parse a line. Returns the lines to show instead, or None to show the line itself."""
 
-    def end(self) -> None:  # noqa: B027  (most have nothing left)
+    def end(self) -> None:  # noqa: B027  (most parsers do not need it)
         """Add the diagnostics that are incomplete when the output ends."""
 
 
 def severity_of(word: str) -> Severity:
-    """The severity that a tool calls `word`. An unknown word means an error."""
+    """The severity for which a tool uses the name `word`. An unknown name means an error."""
     word = word.lower()
     if "warn" in word:
         return Severity.WARNING

@@ -70,9 +70,10 @@ class RustReader(Reader):
         return text_in(message, "rendered").splitlines()
 
     def _expansion_origin(self, span: Object) -> Object:
-        """The location in the project that used a macro.
+        """The location of the project's code that caused `span`.
 
-        It is `span` itself if `span` is not in the expansion of a macro.
+        If `span` is in the expansion of a macro, this is the use of the macro. Otherwise it is
+        `span` itself.
         """
         for _ in range(100):
             outer = object_at(object_at(span, "expansion"), "span")

@@ -101,7 +101,10 @@ async def _run_terminal(options: argparse.Namespace) -> int:
 
 
 async def _attached(options: argparse.Namespace) -> "tuple[str, OpenWorkbench]":
-    """The repository of the server, and how to open it. Raises TreadleError."""
+    """Return the root of the server's repository, and a function that opens it.
+
+    Raises TreadleError.
+    """
     if options.repo is not None:
         raise UsageError(
             "--attach takes no --repo: the server has its own repository.", hint="Remove --repo."

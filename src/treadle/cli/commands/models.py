@@ -98,7 +98,8 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
 def _read_key(provider: str) -> str:
     """Read an API key from a hidden prompt, or from standard input.
 
-    The command has no argument for the key, because other programs can read the arguments.
+    The command has no argument for the key, because other programs can read the arguments of a
+    command.
     """
     if sys.stdin.isatty():
         import getpass

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.query.strip():
         raise UsageError("The query is empty.", hint='Pass a query: `treadle search "…"`.')
     gc.disable()  # garbage collection took a tenth of the command's time and freed nothing
-    # Starting the threads of OpenBLAS took a third of the time to import numpy.
+    # OpenBLAS gets only one thread, since starting more took a third of the import time of numpy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     root = repository(options)
     index = open_index(root)

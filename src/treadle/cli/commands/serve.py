@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         if options.open:
             # A thread opens the browser, so that the server can answer the browser meanwhile.
             Thread(target=_open, args=(served,), daemon=True).start()
-        gc.freeze()  # otherwise a collection of all loaded modules delayed requests by 70 ms
+        gc.freeze()  # otherwise the garbage collection of loaded modules delays requests by 70 ms
 
     serving = serve(
         root,

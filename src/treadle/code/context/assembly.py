@@ -10,16 +10,16 @@ from treadle.code.model import ContextEntry, ContextResult
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 
 _MISSES = 8
-"""The budget counts as full after this many items in a row do not fit."""
+"""The budget counts as full if this many items in a row do not fit."""
 
 
 @dataclass(slots=True)
 class _Answer:
     """The context under construction. Its entries never overlap.
 
-    `chosen` has the entries by the position of their candidate. The first lines of a type have the
-    position of the shown member minus one half as their key. `lost` counts items that could not be
-    read.
+    The key of an entry in `chosen` is the position of its candidate. If the first lines of a type
+    are shown above a member, their key is the position of the member minus one half. `lost` counts
+    items that could not be read.
     """
 
     fits: Fits
@@ -31,7 +31,7 @@ class _Answer:
     def place(self, position: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
         """Add `entry` if it fits together with all other entries, and return whether it was added.
 
-        With `share`, the entry must fit even at `share` times its size.
+        The entry must fit even if it were `share` times as large.
         """
         proposed = None if entry is None else self._with(position, entry)
         if entry is None or proposed is None or len(proposed) > self.top_k:
@@ -66,7 +66,11 @@ class _Answer:
     def _head_before(
         self, key: float, shown: ContextEntry, entry: ContextEntry
     ) -> ContextEntry | None:
-        """Return the first lines of a partly shown type, up to the entry of a member, or None."""
+        """Return the lines of a partly shown type that are before the entry of a member.
+
+        The result is None if `shown` is not the entry of such a type, or if no useful lines are
+        left.
+        """
         candidate = self.candidates[int(key)] if key % 1 == 0 else None
         if candidate is None or candidate.exact or shown.whole or not candidate.is_type:
             return None
@@ -98,7 +102,7 @@ class _Answer:
         )
 
     def first_line_in(self, candidate: ContextItem) -> int | None:
-        """Return the first line of the first entry inside a candidate, or None."""
+        """Return the line where the first entry inside a candidate begins, or None."""
         hit = candidate.hit
         inside = (
             entry.start_line
@@ -110,7 +114,8 @@ class _Answer:
     def result(self, query: str) -> ContextResult:
         """Return the context. The last entries are dropped until the context fits the budget.
 
-        The context also states how many items are omitted. This text uses a part of the budget too.
+        The context also states how many items are omitted. This statement counts against the
+        budget.
         """
         while True:
             shown = sum(map(self.covers, range(len(self.candidates))))
@@ -124,10 +129,10 @@ class _Answer:
 def assemble(query: str, top_k: int, found: SelectedItems, fits: Fits) -> ContextResult:
     """Fill the budget with named items, then other items by expected gain, then more lines.
 
-    Each named item gets as many lines as fit, and the first line of its type. Each other candidate
-    is shown in its preferred form (`ContextItem.form`), or as a short excerpt if that form does not
-    fit. The rest of the budget first adds lines to shortened entries, best first. After that it
-    shows signatures.
+    Each named item gets as many lines as fit. The signature of its type is shown above it. Each
+    other candidate is shown in its preferred form (`ContextItem.form`), or as a short excerpt if
+    that form does not fit. The rest of the budget first adds lines to shortened entries, best
+    first. After that it shows the signatures of candidates that are not shown yet.
     """
     answer = _Answer(fits, top_k, found.candidates, found.lost)
     candidates = list(enumerate(found.candidates))

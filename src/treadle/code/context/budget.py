@@ -10,7 +10,8 @@ _BORDER = 1
 _MAX_CHARACTERS = 12
 """The maximum number of characters in a token of code.
 
-A text that must have more tokens than the budget is not measured.
+If a text has more characters than the remaining tokens times this number, it cannot fit. Such a
+text is not measured.
 """
 
 

@@ -32,7 +32,7 @@ _WHOLE_TEXT = 25
 _LONG = 150
 """An item with more lines than this is added only if an item of twice its size would fit."""
 _OPENING_LINES = 4
-"""A signature of a type with more lines than this is not shown above its methods."""
+"""The maximum number of lines of a type's signature that is shown above a method."""
 _BEFORE = 4
 """An excerpt has 1 / `_BEFORE` of its lines before the best matching line."""
 _BETTER = 1.2
@@ -109,7 +109,7 @@ class ContextItem:
     def head_before(self, line: int | None = None) -> ContextEntry | None:
         """Return the first lines of a type, or None if they do not include its signature.
 
-        If `line` is a line of the file, only lines before it are returned.
+        If `line` is given, only lines before this line of the file are returned.
         """
         count = min(self._opening + _HEAD_LINES, self.length)
         if line is not None:
@@ -158,11 +158,12 @@ class ContextItem:
 
     @cached_property
     def _best_line(self) -> int:
-        """Return the position in the item of the best line for an excerpt.
+        """Return the best line for an excerpt, as its position in the item.
 
-        The result is 0 for the start of the item. Each query term has a weight by its rarity in the
-        item. The weight of a line is the sum over its terms. The weight of a range is the sum over
-        its terms, plus twice the weight of its best line. Terms of the item's name do not count.
+        The result is 0 if the excerpt must begin at the start of the item. The weight of a query
+        term is larger if fewer lines of the item contain it. The weight of a line is the sum of the
+        weights of its terms. The weight of a range is the sum of the weights of its different
+        terms, plus twice the weight of its best line. Terms of the item's name do not count.
         """
         if self.exact or self.hit.kind in _FROM_START or self.length <= self.usual:
             return 0

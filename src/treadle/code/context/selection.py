@@ -33,8 +33,8 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
     """Return `hits` with one item for each set of copies, at the position of the first copy.
 
     Copies are in different files. They have the same name, owner, kind and file stem, and nearly
-    the same terms. The source is kept, and built, declared or vendored copies are dropped.
-    `text_of` returns the bytes of an item. An item without bytes is never a copy.
+    the same terms. The original source is kept. Its compiled, declared and vendored copies are
+    dropped. `text_of` returns the bytes of an item. An item without bytes is never a copy.
     """
     groups: defaultdict[tuple[str, ...], list[Hit]] = defaultdict(list)
     for hit in hits:
@@ -56,7 +56,7 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
         rest = [other for other in groups[_named(hit)] if other not in removed and other != hit]
         for copy in (
             copies
-        ):  # `copies` grows, since the declarations may be similar only to the compiled file
+        ):  # `copies` grows in the loop: a declaration may be similar only to the compiled file
             similar = [other for other in rest if _are_copies(copy, other, terms)]
             copies += similar
             rest = [other for other in rest if other not in similar]
@@ -101,26 +101,34 @@ def _are_copies(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | No
 Owners = Callable[[Sequence[int]], Mapping[int, Hit]]
 
 _STEEPNESS = 7.0
-"""How fast the probability of an item falls with its score, as a fraction of the best score.
+"""How fast the probability that an item is wanted falls as its score falls.
 
-The probability is proportional to exp(steepness * fraction). Measured on 552 queries from the
-history of 19 tuning repositories: with 0.9 to 1 of the best score, 19 % of the functions had to
-change. With 0.7 to 0.8 it was 3 %, and with 0.5 to 0.6 it was 1 %.
+The probability is proportional to exp(steepness * fraction), where the fraction is the score
+divided by the best score. Measured on 552 queries from the history of 19 tuning repositories: 19 %
+of the functions with 0.9 to 1 of the best score had to change. With 0.7 to 0.8 it was 3 %, and with
+0.5 to 0.6 it was 1 %.
 """
 
 _SIZE = 0.3
 """The exponent of the size of an item in its gain, which is probability / size ** exponent.
 
-With 0 only the scores count. With 1 the gain per token counts. A larger exponent fills a context
-with tiny items. Measured on the same queries, as the share of the wanted functions in 2,000 tokens:
-0.527 with 0.3, 0.511 with 0.7, and 0.515 with scores alone.
+With the exponent 0, only the scores count. With 1, the gain per token counts. A larger exponent
+fills a context with tiny items. On the same queries, a context of 2,000 tokens had this share of
+the wanted functions: 0.527 with 0.3, 0.511 with 0.7, and 0.515 with scores alone.
 """
 
 _MIN_BYTES = 200
-"""The minimum size in bytes for the gain of an item, since each entry also has a fixed size."""
+"""An item with fewer bytes than this gets the gain of an item with this size.
+
+Each entry takes a fixed number of tokens in addition to its code. Without this minimum, tiny items
+would seem too cheap.
+"""
 
 _MAX_BYTES = 4_000
-"""The maximum size in bytes for the gain of an item, since a longer item is shown in part."""
+"""An item with more bytes than this gets the gain of an item with this size.
+
+Only a part of such an item is shown.
+"""
 
 
 @dataclass(slots=True)
@@ -229,7 +237,7 @@ def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
 
 
 def _stitched_chunks(hits: Iterable[Hit]) -> list[Hit]:
-    """Join adjacent chunks, at the position of the better chunk."""
+    """Join adjacent chunks. The joined chunk takes the position of the better chunk."""
     kept: list[Hit] = []
     chunks: list[int] = []
     for hit in hits:

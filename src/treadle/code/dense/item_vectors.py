@@ -126,7 +126,10 @@ class VectorQuery(NamedTuple):
         return self.held.similarities(self.query, items)
 
     def file_similarities(self, limit: int, also: Iterable[int]) -> dict[int, float]:
-        """Return the similarities of the files `also` and of the `limit` nearest files, by id."""
+        """Return the similarities of files by id.
+
+        The files are those in `also` and the `limit` nearest files.
+        """
         return self.held.of_files().similarities(self.query, limit, also)
 
 
@@ -234,6 +237,6 @@ def _count_items(connection: sqlite3.Connection) -> int:
 
 
 def _warn(message: str, error: Exception) -> None:
-    import logging  # slow to load
+    import logging  # imported late, since it loads slowly and is rarely needed
 
     logging.getLogger(__name__).warning(message, error)

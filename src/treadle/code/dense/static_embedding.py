@@ -1,4 +1,6 @@
-"""The static embedding: the vector of an item or a query is a weighted sum over its terms.
+"""The static embedding: the vector of a text is the weighted sum of the vectors of its terms.
+
+The texts are items and queries.
 
 The embedding uses the terms of the index, so no text is read or split twice.
 """
@@ -22,10 +24,10 @@ FORMAT = 1
 LENGTH = 127
 """The length of an item vector, whose components are 8-bit integers."""
 _MAX_WEIGHT = 1 << 20
-"""The largest weight.
+"""The largest weight after the weights of a sum are scaled to integers.
 
-Weights are integers, so sums do not depend on the order of addition. Therefore a file has the same
-vectors on every machine.
+Sums of integers do not depend on the order of addition. Therefore a file has the same vectors on
+every machine.
 """
 _ROWS_AT_ONCE = 8_192
 """The number of table rows that are read at once. This number limits the memory for one item."""
@@ -44,7 +46,8 @@ class StaticEmbedding:
         """Open the model in `folder`: `model.json`, `terms.txt`, `table.npy` and `weights.npy`.
 
         The table (int8, terms x dimension) stays on disk until a row is needed. The weights
-        (float32, 2 x terms: in queries, in items) include the scales of the rows.
+        (float32, 2 x terms) have one row for queries and one row for items. They include the scales
+        of the table rows.
 
         Raises `EmbeddingError` if a file is missing, damaged or in another format.
         """

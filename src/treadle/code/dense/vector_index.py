@@ -24,12 +24,14 @@ SIEVED = 600
 
 Measured on 48,000 items: the 600 items include the 10 nearest items and 48 of the 50 nearest. A
 variant counts the signs twice in the half of the dimensions in which the query has the largest
-values. This variant finds nearly all 50, but takes 1.5 times as long.
+values. This variant finds nearly all of the 50 nearest items, but takes 1.5 times as long.
 """
 _COPIED = 16_384
 """The number of vectors that are copied in one step."""
 MIN_SIMILARITY = 0.25
-"""The least cosine at which similarity alone finds an item. A query may find no items.
+"""The minimum cosine of an item that is found only by its vector.
+
+Therefore a query may find no items.
 
 Measured on tuning queries in Python and Go: 0 to 7 % of the wanted functions have a lower cosine,
 and so do 91 to 96 % of all functions.
@@ -48,7 +50,10 @@ class FileVectors:
     def similarities(
         self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
     ) -> dict[int, float]:
-        """Return the cosine similarities of the files `also` and of the `limit` nearest, by id."""
+        """Return the cosine similarities of files by id.
+
+        The files are those in `also` and the `limit` nearest files.
+        """
         positions = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
         if limit:
             likeness = numpy.einsum("ij,j->i", self.rows, query)

@@ -14,13 +14,13 @@ _BRANCH = "ref: refs/heads/"
 _MAX_HEAD_BYTES = 4_096
 
 _UNKNOWN = ".invalid"
-"""The name in HEAD if the branch is in a `reftable`."""
+"""The branch name that git writes to HEAD if it stores the real branch in a `reftable`."""
 
 
 class Checkout(NamedTuple):
     """The branch that a work tree has checked out, or the commit if its HEAD is detached.
 
-    One of the two is None. Both are None if git stores its refs in a `reftable`.
+    One of the two fields is None. Both are None if git stores its refs in a `reftable`.
     """
 
     branch: str | None

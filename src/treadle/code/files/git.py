@@ -61,7 +61,8 @@ def exclude_files(git_root: Path) -> list[str]:
     The first is `info/exclude` of the repository, which linked work trees share. The second is the
     file that the setting `core.excludesFile` names, or by default `git/ignore` in the user's
     configuration folder. Either file may be missing. The setting is read from git's configuration
-    files, without `include`, since starting git takes longer than a search.
+    files, since starting git takes longer than a search. Files that the configuration includes are
+    not read.
     """
     common = os.fspath(GitFolders.of(git_root).common)
     configured = ""
@@ -128,13 +129,14 @@ _MAX_INDEX_BYTES = 200_000_000
 _MAX_PATH_BYTES = 200_000_000
 """The maximum total size in bytes of all paths and folders.
 
-A small index of version 4 can expand to far more, since it stores each path as a difference.
+A small index of version 4 can expand to far more. It stores each path as the difference to the path
+before it.
 """
 
 _HEAD = struct.Struct(">4sII")
 
 _FIXED = 62
-"""The size in bytes of an index entry before its path, with a SHA-1 hash."""
+"""The size in bytes of the part of an index entry before its path, if hashes are SHA-1."""
 
 _EXTENDED = 0x4000
 

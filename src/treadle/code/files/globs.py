@@ -141,7 +141,7 @@ def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
         following = pattern[position + 1 : position + 2]
         if pattern[position : position + 1] == "-" and following not in {"]", ""}:
             high, position = _class_character(pattern, position + 1)
-        members.append(re.escape(low))  # git matches this character even if the range is empty
+        members.append(re.escape(low))  # git matches the first character even of an empty range
         if low and high and low <= high:
             members.append(f"{re.escape(low)}-{re.escape(high)}")
     if negated:

@@ -36,7 +36,7 @@ _DEFAULT_PATTERNS = (
 )
 """The rules with the lowest precedence, which exclude caches even without a `.gitignore`.
 
-An ignore file includes these paths again with a `!` pattern.
+An ignore file can include these paths again with a `!` pattern.
 """
 
 _MAX_IGNORE_FILE = 1_000_000
@@ -266,7 +266,7 @@ def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet
 
 
 def git_root_of(root: Path) -> Path | None:
-    """Return the root of the git work tree that contains `root`, or None outside of git.
+    """Return the root of the git work tree that contains `root`, or None if there is none.
 
     The root of a work tree is the nearest folder with a `.git`, starting at `root` itself.
     """
@@ -289,7 +289,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def _rules_above(root: Path) -> _Chain:
-    """Return the rules that apply to `root` from outside, highest precedence first.
+    """Return the rules from outside of `root` that apply to it, highest precedence first.
 
     The result has the rules of the folders up to the git root, git's exclude files, and the default
     rules. If the other rules exclude `root` itself, only the default rules apply, since a user who

@@ -131,6 +131,7 @@ def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result
 
 def content_hash(data: bytes) -> bytes:
     """Return the BLAKE2b-256 hash of the raw bytes of a file."""
-    import hashlib  # loads OpenSSL, which a search without changes does not need
+    # imported late, since it loads OpenSSL, which a search without changes does not need
+    import hashlib
 
     return hashlib.blake2b(data, digest_size=32).digest()

@@ -69,8 +69,8 @@ class Crates:
         """Return the crate of the file at `path`.
 
         A root file belongs to its own crate. Each file in `src/bin`, `tests`, `benches` and
-        `examples` is a crate of its own. Any other file belongs to the crate of the nearest folder
-        above that is named `src` or contains a root file.
+        `examples` is a crate of its own. Any other file belongs to the crate of a folder above it.
+        This is the nearest folder that is named `src` or contains a root file.
         """
         folder, _, file = path.rpartition("/")
         if path in self._declared.get(folder, ()) or file in _ROOTS:

@@ -130,7 +130,7 @@ class Edges:
                 continue
             if kind in kinds:
                 yield Link(kind, source, node, use.text, use.start, use.end, use.line, reason)
-            elif node is None:  # only tests were requested
+            elif node is None:  # the caller requested only test edges
                 tests = EdgeKind.TESTS
                 yield Link(tests, source, None, use.text, use.start, use.end, use.line, reason)
             if EdgeKind.TESTS in kinds and node is not None and self._tests(source, node):
@@ -158,7 +158,11 @@ class Edges:
         return [None] if isinstance(position, Reason) else []
 
     def _names(self, item: Node) -> set[str]:
-        """Return the names of an item in other files: its own name, and the names of re-exports."""
+        """Return the names that other files may use for an item.
+
+        These are its own name and the names of its re-exports. The main module of a folder also has
+        the name of the folder, and a constructor has the name of its type.
+        """
         names = {item.name}
         if item.kind == Kind.MODULE and item.name in _INDEX_NAMES:
             folder = self.graph.file(item.file_id)[0].rpartition("/")[0]
@@ -249,10 +253,10 @@ _NEIGHBOURS = 20
 def neighbours(
     graph: Graph, item_ids: Iterable[int], *, kinds: frozenset[EdgeKind], max_files: int
 ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
-    """Return the items that each item uses (`OUT`) or is used by (`IN`).
+    """Return the items that each item uses (`OUT`), and the items that use it (`IN`).
 
-    There are at most 20 items in each direction. Only resolved edges count. At most `max_files`
-    files are searched for uses of a name.
+    At most 20 items are returned for each item and direction. Only resolved edges count. At most
+    `max_files` files are searched for uses of a name.
     """
     edges = Edges(graph, max_files=max_files)
     found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}

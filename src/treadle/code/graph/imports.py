@@ -85,7 +85,7 @@ class Imports:
         return self._find_member(module, entry.member, 0) if module and entry.member else module
 
     def _packaged(self, entry: Import) -> Target | None:
-        """Return a type by its full name, or a static member of a type, or None.
+        """Return the type or the static member of a type that an import names, or None.
 
         The member may be inherited.
         """

@@ -43,9 +43,9 @@ def joined(folder: str, name: str) -> str:
 def python_module(graph: Graph, importer: str, spec: str) -> int | None:
     """Return the file id of a Python module or package, or None.
 
-    A name with leading dots is relative to the importer. An absolute name is searched from the
-    folders above the importer, and the nearest folder wins. In each folder, the subfolder `src` is
-    searched too.
+    A name with leading dots is relative to the importer. An absolute name is searched in the folder
+    of the importer, and then in each folder above it. The first match is the result. In each
+    folder, the subfolder `src` is searched too.
     """
     name = spec.lstrip(".")
     dots = len(spec) - len(name)

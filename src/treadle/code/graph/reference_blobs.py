@@ -14,9 +14,9 @@ _LEVEL = 6
 
 
 def pack(found: FileReferences) -> bytes:
-    """Compress the references in columns.
+    """Arrange the references in columns, and compress the columns.
 
-    Positions are stored as differences, and each name is stored once.
+    Each position is stored as the difference to the one before it. Each name is stored once.
     """
     names: dict[str, int] = {}
 

@@ -219,7 +219,7 @@ class Resolver:
         return nested
 
     def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Target | None:
-        """Find a name among the names that a whole file can use without an import."""
+        """Find a name that all code of a file can use: a name of its package or of its headers."""
         if language == GO:
             return self._in_folder(Folder(folder_of(path), self._package(file_id)), name)
         if language in PACKAGED:
@@ -367,7 +367,7 @@ class Types:
         return same_file or self._unit(one.file_id) == self._unit(other.file_id)
 
     def _pick(self, found: list[Node], file_id: int, kinds: frozenset[Kind]) -> Node | None:
-        """Return an item of the given kinds in the same file, or else in the same unit, or None.
+        """Return an item of the given kinds in the file `file_id`, or else in its unit, or None.
 
         A unit is a scope in which canonical paths are unique (see `_unit`).
         """
@@ -381,7 +381,7 @@ class Types:
     def bases(self, item: Node) -> list[Node]:
         """Return the known types that a type inherits from or implements."""
         if item.id in self._busy:
-            return []  # the name of a base is resolved through the type itself
+            return []  # a cycle: the search for a base asks for the bases of the same type
         self._busy.add(item.id)
         try:
             return self._bases(item)

@@ -60,7 +60,7 @@ def top_level(items: Iterable[Node], name: str) -> Node | None:
 
 
 def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | None:
-    """Return the definition with a canonical path, or None if it is not in exactly one file."""
+    """Return the definition with a canonical path, or None if no file or several files have it."""
     found = [node for node in graph.named(name, canonical_path) if node.kind not in TEXT_KINDS]
     return found[0] if len({node.file_id for node in found}) == 1 else None
 

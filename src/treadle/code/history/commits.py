@@ -59,7 +59,7 @@ _CONFIG = "[core]\nrepositoryformatversion = {version}\nbare = true\n[log]\nshow
 """The configuration of the empty git folder.
 
 With `showRoot = false`, git lists no paths for the first commit of a history or a shallow clone,
-since this commit only adds files.
+since such a commit adds all files at once.
 """
 
 

@@ -36,7 +36,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, root: Path) -> Self | None:
-        """Return the commit of the work tree that contains `root`, or None without a commit."""
+        """Return the commit of the work tree that contains `root`, or None if it has none."""
         git_root = git_root_of(root)
         if git_root is None:
             return None

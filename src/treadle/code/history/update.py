@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 STEP = 500
 """The number of commits that one refresh adds. More commits would delay the first search."""
 _MAX_NEW_COMMITS = 50
-"""The maximum number of new commits for which only the new commits are listed.
+"""If HEAD has at most this many new commits, git lists only these commits.
 
-If HEAD is further ahead of the stored history, all commits up to `WINDOW` are listed.
+Otherwise git lists all commits up to `WINDOW`.
 """
 
 
@@ -75,7 +75,8 @@ def _next_mark(head: Head, known: Mark | None, most: int) -> Mark:
 
 
 def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
-    from treadle.code.history.commits import Git  # only needed if commits are missing
+    # imported late, since it is only needed if commits are missing
+    from treadle.code.history.commits import Git
 
     stored: dict[bytes, Change] = {}
     first = 0
@@ -138,7 +139,8 @@ def _added(
     connection: sqlite3.Connection, commits: Iterable["Commit"], prefix: bytes, first: int
 ) -> list[Change]:
     """Store the terms of commits, which are numbered from `first`, and return the changes."""
-    from treadle.code.history.commits import message_terms  # compiles patterns
+    # imported late, since the import compiles regular expressions
+    from treadle.code.history.commits import message_terms
 
     found: list[Change] = []
     numbers: defaultdict[int, list[int]] = defaultdict(list)

@@ -17,7 +17,7 @@ _IOTA = re.compile(rb"\biota\b")
 
 
 def gets_other_value(definition: "Definition", source: bytes, code: str) -> str | None:
-    """Return another Go constant whose value changes if `code` replaces this one, or None."""
+    """Return another Go constant whose value changes if `code` replaces `definition`, or None."""
     spec = definition.name.parent
     if spec is None or spec.type != "const_spec" or spec.parent is None:
         return None
@@ -43,7 +43,7 @@ def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> 
 def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
     """Return the first constant below whose value depends on its line (`iota`), or None.
 
-    The result is also None if `code` is not empty, since the lines below then keep their numbers.
+    The result is also None if `code` is not empty. In that case the lines below keep their numbers.
     """
     if code.strip():
         return None
@@ -129,8 +129,8 @@ class DeclarationList(NamedTuple):
 
     `separate` states that each element has its own value and can be replaced alone. `shares` states
     that the elements share the text before the first and after the last element. `sound` states
-    that the list has no syntax error. `cut` is None if removing the element would change the values
-    of other elements.
+    that the list has no syntax error. `cut` states how to remove the item's element. It is None if
+    the removal would change the values of other elements.
     """
 
     start: int
@@ -315,7 +315,7 @@ _JSON_SPACE = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def json_cut(source: bytes, start: int, end: int) -> tuple[int, int, bytes]:
-    """Return the range that removes a JSON key with one comma, and the bytes in it that stay."""
+    """Return the range of a JSON key and one comma, and those of its bytes that an edit keeps."""
     behind = _match_end(source, end)
     if source[behind : behind + 1] == b",":
         rest = source[behind + 1 :]

@@ -35,7 +35,10 @@ _USE_TEXT = "Use `replace` with the exact text, or `lines`."
 _SHOWN = 60
 _COMMENTS_ARE_DOCS = frozenset({"go"})
 _FLAT = frozenset({"c", "cpp"})
-"""Languages without nested functions. A nested function that begins a line is a parse error."""
+"""Languages without nested functions.
+
+If a function seems to be nested and begins a line, the grammar has misread the file.
+"""
 
 
 _PREPROCESSED = frozenset({"c", "cpp", "objc", "csharp"})
@@ -75,7 +78,7 @@ class ItemEdit:
 
     `is_item` states that the range is the range of the item, so the code may be indented like the
     item. `note` is a sentence for the model about text that the edit keeps. `siblings` is the list
-    in which only this element may change.
+    that has the item as an element. No other element of this list may change.
     """
 
     start: int
@@ -190,7 +193,7 @@ class EditableFile:
         return text
 
     def _without_file_lines(self, entry: EditableItem, code: str) -> str:
-        """Return `code` without the lines right above the item that belong to the file."""
+        """Return `code` without a copy of the file's header lines, if it begins with one."""
         if entry.definition is None:
             return code
         tag = b"<?php"

@@ -65,7 +65,7 @@ _FAMILIES = ((b"//", b"/*"), (b"#",), (b"--", b"{-"), (b"(*",), (b";",), (b"%",)
 _MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
 _DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
 _SEARCHED = 4_000
-"""The maximum number of bytes of a comment that are searched.
+"""The maximum number of bytes of a comment that are searched for the words of a header.
 
 The first lines of a licence identify it.
 """

@@ -164,7 +164,7 @@ def _name(raw: bytes) -> str:
 
 
 def _crate(path: str, source: bytes) -> str:
-    """Return the name of a crate and its declared root files, as `FileReferences.module` has them.
+    """Return the name of a crate and its root files, in the form of `FileReferences.module`.
 
     The result is empty for files that are not a valid `Cargo.toml` with a name.
     """

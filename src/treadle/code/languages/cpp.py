@@ -1,6 +1,6 @@
 """C++, with canonical paths of the form `namespace::Class::method`.
 
-A method that is defined outside of its class has the same path.
+A method has this path even if it is defined outside of its class.
 """
 
 from treadle.code.languages import c

@@ -1,8 +1,8 @@
 """Languages of the optional dependency `grammars`. Their definitions are read, but no references.
 
 The package `semble-grammars` has the grammars. Without this package, files in these languages are
-split by lines. The list contains the languages whose definitions a short query finds well. The
-package has more grammars, mostly for texts and configurations.
+split by lines. `WIDE` has the languages whose definitions a short query finds well. The package has
+more grammars, mostly for texts and configurations.
 """
 
 from functools import partial

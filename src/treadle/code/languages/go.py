@@ -31,7 +31,7 @@ def _receiver(item: Item) -> str:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Return the import of one import path.
+    """Return the import that one line of an import declaration states.
 
     The package is bound to its alias, or to the last part of its path that is not a version.
     """

@@ -8,11 +8,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 3.0
-"""The maximum processor time of one parse in seconds. Real files of 2 MB take a tenth of it."""
+"""The maximum processor time of one parse in seconds.
+
+Real files of 2 MB take a tenth of this time.
+"""
 MAX_NESTING = 10_000
 """The maximum number of open brackets at one position.
 
-Parsers overflow the stack from about 60,000.
+With more than about 60,000 open brackets, parsers overflow the stack.
 """
 MAX_ITEMS = 20_000
 """The maximum number of items in one file.
@@ -28,7 +31,7 @@ MAX_OPEN_COMMENTS = 300
 """The maximum number of unclosed comments.
 
 For each unclosed comment, a parser searches the whole rest of the file for the end. Some parsers
-take gigabytes of memory in steps that cannot be stopped.
+take gigabytes of memory for these searches, and a search cannot be stopped.
 """
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}

@@ -1,4 +1,7 @@
-"""Reads and parses one file. The result has its origin and items, or the reason for skipping it."""
+"""Reads and parses one file.
+
+The result has the origin and the items of the file, or the reason for skipping it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -52,7 +55,7 @@ def origin_of(path: str, data: bytes) -> Origin:
 MAX_TEXT_BYTES = 500_000
 """The maximum number of bytes of a text without a grammar. Larger texts are data."""
 
-_BINARY_PROBE = 8_192  # git searches about the same number of bytes
+_BINARY_PROBE = 8_192  # git also searches about this many bytes for a NUL
 
 _MINIFIED_LINE = 1_000
 """A file is minified if the mean length of its lines in bytes is more than this number."""
@@ -68,8 +71,8 @@ class ParsedFile(NamedTuple):
     """The result of reading a file.
 
     `content_hash` is BLAKE2b-256. The hash is empty if the file was not read. `unchanged` states
-    that the hash is equal to the known hash. Then the file is not parsed, and `items` is empty.
-    `references` are packed, together with the keys of the names that they mention (see
+    that the hash is equal to the known hash. An unchanged file is not parsed, and its `items` are
+    empty. `references` are packed, together with the keys of the names that they mention (see
     `treadle.code.graph.tables`). `failed` states that the parser crashed or exceeded a limit.
     """
 
@@ -105,7 +108,7 @@ class ReadFile(NamedTuple):
 
 
 def file_to_parse(root: Path | str, path: str) -> ReadFile:
-    """Read one file. An unreadable file does not raise, but has the reason in `skipped`."""
+    """Read one file. If it cannot be read, `skipped` has the reason."""
     try:
         data, status = read_file(root, path)
     except OSError as error:

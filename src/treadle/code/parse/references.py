@@ -337,7 +337,8 @@ class Collector:
     def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
         """Return the written name and the name to resolve.
 
-        For a long chain of calls, both names are from the end of the chain.
+        For a long chain of calls, the written name is that of the last call, and the name to
+        resolve is empty.
         """
         if end - start <= MAX_EXPRESSION_BYTES:
             return names(self._source[start:end], kind is ReferenceKind.CALL)

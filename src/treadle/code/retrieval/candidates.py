@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
 
 _NAMED_CHANCES = (1.0, 0.7)
-"""The probabilities that a named file is part of the answer, and that a named item is."""
+"""The probabilities that a named file and a named item are parts of the answer."""
 
 _CALL_CHANCES = ((0.6, 0.5), (0.3, 0.3), (0.05, 0.05))
-"""The same probabilities for the deepest calls of a stack trace that are in the index.
+"""The same probabilities for the calls of a stack trace, beginning with the deepest call.
+
+Only calls of functions in the index count. The last pair is for all further calls.
 
 Measured on the tuning issues of `bench.tasks.issues`: the file of the deepest call is right in 0.6
 of the cases, and its function in 0.5. For the next call the values are 0.25 and 0.43. For all other
@@ -147,7 +149,10 @@ _MAX_DEFINING_FILES = 4
 """The maximum number of files that define a name. A name that more files define is ignored."""
 
 _MAX_LOOKED_UP = 2_000
-"""The maximum number of files with an item of one name that are examined. Most may be tests."""
+"""The maximum number of items of one name whose files are examined.
+
+Most of these files may be tests, which are ignored.
+"""
 
 _SHAPED = r"\w*[a-z0-9][A-Z]\w*|\w*[^\W_]_[^\W_]\w*"
 """Names in forms that only code has: `camelCase`, `TwoWords`, `snake_case`."""
@@ -216,7 +221,7 @@ With five hits, 900 tuning queries gave no better results.
 _CALLABLE = FUNCTION_KINDS | TYPE_KINDS | {Kind.MACRO}
 
 _ALONE = 0.6
-"""The minimum score of an added caller or callee, as a fraction of the score of the hit."""
+"""An added caller or callee of a hit gets at least this fraction of the hit's score."""
 
 _ADDED = 0.2
 """The weight of a hit's score in the new score of its callers and callees.
@@ -224,7 +229,8 @@ _ADDED = 0.2
 Their own score has the rest of the weight. If their own score is less than half of the hit's score,
 the new score is the minimum (`_ALONE`). With both rules, 900 tuning queries of three languages stay
 the same (+0.000 NDCG@10). The MRR of 30 questions about other repositories rose from 0.54 to 0.57.
-Adding a fifth to every caller gave 0.61 there, but lost 0.03 on the tuning queries.
+If a fifth of the hit's score was added to every caller, this MRR rose to 0.61, but the tuning
+queries lost 0.03.
 """
 
 _MAX_CALLER_FILES = 8
@@ -281,7 +287,7 @@ def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidat
     seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
     near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_CALLER_FILES)
     reasons: dict[int, tuple[float, str]] = {}
-    for item_id, seed in seeds.items():  # best hit first, since only its reason is kept
+    for item_id, seed in seeds.items():  # the best hit comes first, since its reason is kept
         for other, _, direction in near.get(item_id, ()):
             verb = "calls" if direction is Direction.IN else "called by"
             reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))

@@ -73,7 +73,8 @@ def rank_files(
 
 
 def _by_curves(found: Candidates, vector_scores: VectorScores) -> dict[int, float]:
-    from treadle.code.retrieval.task_ranking import score_files  # only tasks need it
+    # imported late, since only tasks need it
+    from treadle.code.retrieval.task_ranking import score_files
 
     return score_files(found, vector_scores)
 

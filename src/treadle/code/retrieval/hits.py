@@ -37,7 +37,7 @@ def is_text(language: str | None) -> bool:
 def files_of(
     connection: sqlite3.Connection, scores: Mapping[int, float], also: Iterable[int] = ()
 ) -> list[WholeFile]:
-    """Return the files with `scores` and the files `also`, ordered by path."""
+    """Return the files in `scores` and the files in `also`, ordered by path."""
     rows = connection.execute(
         "SELECT id, path, language, origin, lines, items FROM files"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path",
@@ -313,9 +313,10 @@ _NEAR = 2
 def _tier(hit: Hit, parts: list[str]) -> int | None:
     """Return how well a canonical path ends in `parts`.
 
-    The result is 0 for an exact match, 1 for a match in another case, and None without a match. A
-    query in lower case matches any case. The result is `_NEAR` if the owner has a longer name. For
-    example, `Agent.run` finds `AbstractAgent.run`.
+    The result is 0 for an exact match, and 1 for a match in another letter case. The result is None
+    if the path does not match. A query in lower case is an exact match for a path in any letter
+    case. The result is `_NEAR` if the name of the owner in the path contains the name in the query.
+    For example, `Agent.run` finds `AbstractAgent.run`.
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
     tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]

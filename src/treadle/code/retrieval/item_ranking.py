@@ -53,7 +53,7 @@ def fused_hits(
 def _item_scores(found: Candidates, vector_scores: VectorScores) -> list[float]:
     if found.question.is_task:
         from treadle.code.retrieval.task_ranking import (
-            score_items,  # only tasks need it
+            score_items,  # imported late, since only tasks need it
         )
 
         return score_items(found, vector_scores)
@@ -82,8 +82,8 @@ def _share_of_both(
 ) -> list[float]:
     """Combine two scores, each as a fraction of its best value.
 
-    `similarity` is the weight of the second score. The differences between scores contain more
-    information than ranks (docs/decisions/0057).
+    `similarity` is the weight of the second score. Scores are combined instead of ranks, since the
+    differences between scores contain more information than ranks (docs/decisions/0057).
     """
     of_words = (1 - similarity) / (max(words, default=0.0) or 1.0)
     of_similar = similarity / (max(similar, default=0.0) or 1.0)
@@ -117,7 +117,11 @@ def share_of_best(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> dict[int, float]:
-    """Return the score of each file by id: that of its best item, plus a fraction of the next."""
+    """Return the score of each file by id.
+
+    It is the score of the best item in the file, plus a fraction of the scores of the `next_items`
+    items after it.
+    """
     by_file: dict[int, list[float]] = {}
     for hit, score in zip(hits, scores, strict=True):
         by_file.setdefault(hit.file_id, []).append(score)

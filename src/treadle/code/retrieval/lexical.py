@@ -54,8 +54,8 @@ _POSTINGS_BUDGET = 10_000
 """The maximum number of postings that are read to find candidates.
 
 Terms beyond this limit only add to the scores of found candidates (MaxScore). Over 50,000 items,
-twice as many postings took 1.5 times as long and gave no better results. With a quarter, NDCG@10
-fell by 0.009 (300 tuning queries).
+twice as many postings took 1.5 times as long and gave no better results. With a quarter of the
+postings, NDCG@10 fell by 0.009 (300 tuning queries).
 """
 
 
@@ -65,7 +65,7 @@ def rank_by_words(
     also: Sequence[int] = (),
     files: Collection[int] = (),
 ) -> list[Hit]:
-    """Return the best items by BM25, the best items of `files`, and the items `also`."""
+    """Return the best items by BM25, the best items of `files`, and the items in `also`."""
     terms, worth = question.terms, question.worth
     scores = _bm25(connection, terms, also, files)
     if not scores:
@@ -95,8 +95,8 @@ def _bm25(
 ) -> dict[int, tuple[float, float]]:
     """Return the best items by id, each with a score and a coverage (see `Hit`).
 
-    The result has at most `_CANDIDATES` items, plus the best items of `files` and the items `also`.
-    The items `also` may not contain any term.
+    The result has at most `_CANDIDATES` items, plus the best items of `files` and the items in
+    `also`. Items of `also` are returned even if they contain no term of the query.
     """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
@@ -130,7 +130,7 @@ def _matches(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """Return the best items by their rare terms, the best items of `files`, and the items `also`.
+    """Return the best items by rare terms, the best items of `files`, and the items in `also`.
 
     The result has their scores, and the weight of the terms that each item contains.
     """

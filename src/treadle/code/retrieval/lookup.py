@@ -1,4 +1,4 @@
-"""Finds items by name. Without a match, finds the most similar names and paths."""
+"""Finds items by name. If no name matches, finds the most similar names and paths."""
 
 import os
 import re
@@ -64,9 +64,9 @@ def lookup(
 ) -> tuple[list[FoundItem], int]:
     """Return the items that `name` may mean, best first, and their number.
 
-    The name must equal the canonical path or its end. Matches in the same case come before matches
-    in another case. After that, whole paths come before ends, code before tests, and definitions
-    before other items.
+    The name must equal the canonical path or its end. Matches in the same letter case come before
+    matches in another letter case. After that, whole paths come before ends of paths. Code comes
+    before tests, and definitions come before other items.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     pattern = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
@@ -134,7 +134,7 @@ N = TypeVar("N", bound=Named)
 def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
     """Return the items whose canonical path is `name`, or else those whose path ends with `name`.
 
-    With `any_case`, an item in another case matches if no item has the same case.
+    With `any_case`, an item in another letter case matches if no item has the same letter case.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     parts = [part for part in _SEPARATORS.split(stripped) if part]
@@ -147,7 +147,7 @@ def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
 
 
 _OTHER_CASE = 2
-"""The lowest result of `_tier` for a match in another case."""
+"""The lowest result of `_tier` for a match in another letter case."""
 
 
 def _fits(item: FoundItem, pattern: NamePattern) -> bool:
@@ -160,8 +160,8 @@ def _fits(item: FoundItem, pattern: NamePattern) -> bool:
 def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
     """Return 0 if the whole path matches, or 1 if its end matches.
 
-    The results 2 and 3 mean the same for matches in another case. The result is None without a
-    match.
+    The results 2 and 3 mean the same for matches in another letter case. The result is None if
+    nothing matches.
     """
     if item.canonical_path == whole:
         return 0
@@ -182,9 +182,9 @@ def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
 def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> list[FoundItem]:
     """Return items whose name begins with the last part of `text`.
 
-    Upper and lower case do not matter. The other parts of `text` must be in the canonical path
-    before the name, as a whole end of it. Definitions come before members and parts of texts, and
-    code before tests.
+    Upper and lower case do not matter. The other parts of `text` must be the last parts of the
+    canonical path before the name. Code comes before tests. Among names in the same letter case,
+    types and functions come before other items.
     """
     *_, last = [None, *_SEPARATORS.finditer(text)]
     owner, name = ("", text) if last is None else (text[: last.start()], text[last.end() :])
@@ -208,7 +208,7 @@ def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> lis
     def order(item: FoundItem) -> tuple[object, ...]:
         return (
             is_test(item.file, item.canonical_path),
-            _owners(item, len(owners)) != owners,  # another case
+            _owners(item, len(owners)) != owners,  # another letter case
             not item.name.startswith(name),
             _BEGINNING_WEIGHT.get(item.kind, 1),
             len(item.name),

@@ -75,7 +75,7 @@ def _skipped(connection: sqlite3.Connection) -> str:
 
 
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
-    """Return sentences about files with hits that contain syntax errors."""
+    """Return sentences about those of the `files` that have syntax errors."""
     paths = [os.fsencode(path) for path in dict.fromkeys(files)]
     placeholders = ", ".join("?" * len(paths))
     rows = connection.execute(

@@ -45,10 +45,10 @@ class FileWeights(NamedTuple):
     similarity: float
     """The maximum amount that the similarity of all items of a file adds to its score."""
     mentioned: float
-    """The amount that is added for a name in the query if only this file defines the name.
+    """The amount that a file gets for a name in the query if no other file defines the name.
 
-    In a sentence, the name is usually a type that the function uses. With this amount, the score of
-    files for sentences fell by 0.012.
+    In a sentence, the name is usually a type that the function uses. With an amount for sentences,
+    the score of files for sentences fell by 0.012. Therefore sentences have no such amount.
     """
 
 
@@ -78,15 +78,16 @@ _SCOPED = re.compile(
     r"|confusing)\b",
     re.IGNORECASE,
 )
-"""Starts of commit messages that name the changed part, or how the code should behave."""
+"""Starts of commit messages that name the changed part, or state how the code should behave."""
 _ONLY_CHANGE = re.compile(
     r"\W*(?:fix|refactor|improve|deprecat|re-?work|re-?write|simplif)", re.IGNORECASE
 )
 """Verbs for changes of code, such as "fix", which functions do not perform.
 
 A sentence that starts with another verb and ends with a full stop describes a function. Measured on
-900 sentences and 336 messages for tuning: of the doc comments that begin with such a verb, 88 % end
-with a full stop. Of the commit messages, 7 % do.
+900 sentences and 336 messages for tuning: of the doc comments that begin with a verb of `_CHANGE`,
+88 % end with a full stop. Of the commit messages that begin with such a verb, 7 % end with a full
+stop.
 """
 _PROBLEM = re.compile(
     r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"

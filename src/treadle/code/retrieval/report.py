@@ -172,7 +172,7 @@ def _level(line: str) -> int:
 
 
 def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
-    words = " ".join(line.split())  # in a run of blanks, a pattern would try every split
+    words = " ".join(line.split())  # with a run of blanks, a pattern would try every split of it
     if _MESSAGE.match(words):
         return Zone.PROSE
     if _TRACE.match(words) or _LOGGED.match(words):
@@ -302,7 +302,8 @@ def _frame(run: str, after: str, caller: str) -> Frame | None:
 
 
 def _is_code(name: str) -> bool:
-    from treadle.code.languages import Language, language_of  # most reports do not need it
+    # imported late, since most reports do not need it
+    from treadle.code.languages import Language, language_of
 
     language = language_of(name)
     return isinstance(language, Language) and language.name not in TEXT_LANGUAGES

@@ -138,7 +138,7 @@ def _instructions() -> Iterator[bytes]:
     """Yield the filter in classic BPF.
 
     The filter refuses calls that start a program, process or connection. It cannot see the flags of
-    `clone3`, so it reports `clone3` as missing. The C library then uses `clone`.
+    `clone3`, so it reports `clone3` as missing. In response, the C library uses `clone`.
     """
     load, equal, at_least, has_bit, result = 0x20, 0x15, 0x35, 0x45, 0x06
     number, processor, first_argument = 0, 4, 16
@@ -165,7 +165,7 @@ def _instructions() -> Iterator[bytes]:
 
 def _call(function: str, *arguments: int | bytes | None) -> int:
     """Call a function of the C library that sets errno, and return its result. Raises OSError."""
-    import ctypes  # takes milliseconds to load, and only a parsing process needs it
+    import ctypes  # imported late, since it loads slowly and only a parsing process needs it
 
     called = ctypes.CDLL(None, use_errno=True)[function]
     result = int(

@@ -27,7 +27,7 @@ class Process:
         self._status: int | None = None
 
     def ended(self) -> bool:
-        """Whether the process has ended. Returns at once."""
+        """Whether the process has ended. This method does not wait for the end."""
         if self._status is None:
             self._reap(os.WNOHANG)
         return self._status is not None

@@ -53,7 +53,7 @@ A hostile file occupies one process until its limit of processor time, which may
 busy machine. Meanwhile the other processes can work.
 """
 MEMORY_BYTES = 1_500_000_000
-"""The address space in bytes that a worker may add to its address space at the start.
+"""The number of bytes by which the address space of a worker may grow after its start.
 
 A forked worker starts with the address space of its parent, which can be larger than the limit. A
 worker needs 400 MB with numpy and the embedding model loaded. A file of 2 MB takes up to 300 MB
@@ -63,7 +63,10 @@ IDLE_SECONDS = 600.0
 """A worker ends after this many seconds without a call."""
 _MAX_WORKERS = 8
 _AHEAD = 8
-"""The maximum number of finished tasks per worker that wait for the writer."""
+"""The maximum number of finished tasks of each worker.
+
+These tasks wait until their results are written.
+"""
 _OUT_OF_MEMORY = 77
 """The exit status of a worker that reached `MEMORY_BYTES`.
 
@@ -285,9 +288,10 @@ def answers_of_many(
 
     Threads prepare the calls and communicate with the workers, so that workers continue while
     results are written. The workers are at most `_AHEAD` tasks ahead, so that memory stays bounded.
-    Raises `OSError` if a worker cannot be started. The remaining tasks then have no answer.
+    Raises `OSError` if a worker cannot be started. In that case the remaining tasks have no answer.
     """
-    from concurrent.futures import ThreadPoolExecutor  # a small change does not need it
+    # imported late, since a small change does not need it
+    from concurrent.futures import ThreadPoolExecutor
 
     count = min(os.cpu_count() or 1, _MAX_WORKERS, len(tasks))
     workers = [Worker() for _ in range(count)]
@@ -393,7 +397,7 @@ def _called(
         return function(*arguments), ""
     except MemoryError:
         os._exit(_OUT_OF_MEMORY)
-    except Exception as error:  # noqa: BLE001  (a text can raise anything; only its own call fails)
+    except Exception as error:  # noqa: BLE001  (any exception is possible; only this call fails)
         return None, f"failed with {type(error).__name__}"
     finally:
         _limit_time(0)
@@ -418,7 +422,7 @@ def _size_reader() -> Callable[[], int]:
     """Return a function that reads the address space of this process in bytes.
 
     The function returns 0 if the size is unknown. A confined process cannot open files below /proc,
-    so the file stays open.
+    so the file with the size stays open.
     """
     try:
         shown = os.open("/proc/self/statm", os.O_RDONLY)

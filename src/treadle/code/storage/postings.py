@@ -38,7 +38,7 @@ SCALE = 32
 MAX_COUNT = 0xFFFF
 """The largest stored count.
 
-The sum over the fields of an item is always less, even for long fields (see
+The weighted count of a term in an item is always less, even in long fields (see
 `treadle.code.parse.fields`).
 """
 POSTING_BYTES = 4
@@ -48,7 +48,7 @@ A posting has the weighted count, shifted by `POSITION_BITS`, and the position o
 posting of a whole file, the position is the position of the file in its group.
 """
 _POSITION = 0 if sys.byteorder == "little" else 1
-"""The index of the 16-bit half of a posting that contains the position."""
+"""A posting has two halves of 16 bits. This is the index of the half with the position."""
 
 
 def pack(postings: Iterable[int]) -> bytes:

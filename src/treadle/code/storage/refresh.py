@@ -19,8 +19,9 @@ Progress = Callable[[int, int], None]
 _RACY_NS = 2_000_000_000
 """The time in ns within which a file may change twice with the same time stamp.
 
-The coarsest clock of a file system (FAT) ticks every two seconds. Therefore a file that was read
-sooner than this after its last change is read again.
+The coarsest clock of a file system (FAT) ticks every two seconds. If less than this time passed
+between the last change of a file and its read, a later change may have the same time stamp.
+Therefore such a file is read again.
 """
 _BATCH_BYTES = 3_000_000
 """The number of source bytes in one transaction.
@@ -28,7 +29,7 @@ _BATCH_BYTES = 3_000_000
 This number bounds memory and the time that other writers wait.
 """
 _POOL_BYTES = 3_000_000
-"""The minimum size in bytes of the changed files for which several workers are used.
+"""Several workers are used if the changed files have at least this many bytes.
 
 From this size on, several workers are faster than one (2 cores, docs/context.md).
 """
@@ -55,7 +56,10 @@ class _Difference:
 
 
 def difference(root: Path, known: dict[str, StoredFile]) -> _Difference:
-    """Compare the tree with the index by file status, and recently changed files by hash."""
+    """Compare the files of the tree with the index by size, times and inode.
+
+    Files that changed shortly before they were indexed are also compared by hash (see `_RACY_NS`).
+    """
     found = _Difference(known)
     left = dict(found.known)
     for entry in walk(root, on_skip=found.skipped.__setitem__):

@@ -34,7 +34,8 @@ presence is part of the version.
 
 
 def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
-    from treadle.code.storage.writer import create_tables  # rarely needed, slow to load
+    # imported late, since it is rarely needed and loads slowly
+    from treadle.code.storage.writer import create_tables
 
     create_tables(connection)
 
@@ -116,7 +117,7 @@ class Store:
     def rebuild(self) -> None:
         """Delete the file and create an empty one.
 
-        Other processes keep the deleted file until they close it.
+        Other processes can use the deleted file until they close it.
         """
         with self._write_lock, self._read_lock:
             self.close()
@@ -170,7 +171,7 @@ class Store:
         """Store files in one transaction, each with the time in ns before it was read.
 
         The new rows of a file replace its stored rows. If a file has the same hash as before, only
-        its file status is replaced.
+        its size, times and inode are replaced.
         """
         with self._batch() as batch:
             for entry, read_ns in parsed:
@@ -201,7 +202,8 @@ class Store:
 
     @contextmanager
     def _batch(self) -> "Iterator[IndexWriter]":
-        from treadle.code.storage.writer import IndexWriter  # only needed if a file has changed
+        # imported late, since it is only needed if a file has changed
+        from treadle.code.storage.writer import IndexWriter
 
         with self.writing() as connection:
             batch = IndexWriter(connection)

@@ -114,7 +114,10 @@ class IndexWriter:
         yield from itertools.count(last + 1)
 
     def add(self, entry: "FileRows", read_ns: int) -> None:
-        """Replace the rows of a file. If the hash is the same, replace only the file status."""
+        """Replace the rows of a file.
+
+        If the hash is the same, only the size, times and inode are replaced.
+        """
         file = entry.file
         path = os.fsencode(file.path)
         row = self._connection.execute(

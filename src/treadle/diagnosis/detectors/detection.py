@@ -18,9 +18,9 @@ from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
 MAX_COMPARED = 50
-"""The maximum number of failed calls of a tool that one message in a history is compared with.
+"""The maximum number of failed calls with which one message in a history is compared.
 
-The latest failed calls are compared.
+The latest failed calls of the message's tool are compared.
 """
 MIN_COMPARED = 4
 """The minimum length, in characters, of an error that is searched for in later messages."""
@@ -35,7 +35,7 @@ def detect(
     """Return the findings of `spans` in order of time, each at its first occurrence.
 
     Pass the spans of whole runs or threads. If an earlier span is missing, its faults are reported
-    at the first given span that repeats them.
+    at the first of `spans` that repeats them.
     """
     examiner = Examiner(user_rules, layers=layers)
     return combine(map(examiner.examine, spans))
@@ -49,9 +49,10 @@ def combine(examined: Iterable[SpanExamination]) -> tuple[Finding, ...]:
 def combine_worst(
     examined: Iterable[SpanExamination], limit: int | None
 ) -> tuple[int, tuple[Finding, ...]]:
-    """Return the number of all findings, and the most severe findings, at most `limit`.
+    """Return the number of all findings, and at most `limit` findings, the most severe ones.
 
     The findings are in order of time. If `limit` is None, all findings are returned.
+
     """
     combination = _Combination()
     for each in sorted(examined, key=_by_time):
@@ -107,7 +108,11 @@ class _Combination:
             Series.TOOLS: OccurrenceCounter(),
         }
         self._failed: defaultdict[str, list[tuple[str, _First]]] = defaultdict(list)
-        """For each tool, the error and the fault of each failed call whose result has no fault."""
+        """Maps a tool to its failed calls.
+
+        A pair has the error and the fault of one call. Calls whose result has a fault are not
+        included.
+        """
 
     def add(self, examined: SpanExamination) -> None:
         number = 0

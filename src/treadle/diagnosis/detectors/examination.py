@@ -114,10 +114,11 @@ class TextFaults(NamedTuple):
     """
     tool: str = ""
     quote: str | None = None
-    """The text by which `combine` recognises one failure in a tool span and in later histories.
+    """The text by which `combine` recognises the failure of a tool span in later histories.
 
     In a tool span it is the error of a call whose result has no fault. In a history it is the quote
     of the first fault of a result. For all other texts it is None.
+
     """
 
 
@@ -125,7 +126,7 @@ class TextFaults(NamedTuple):
 class SpanExamination:
     """The faults of one span.
 
-    `start_us` is the start of the span in Unix microseconds, by which spans are ordered.
+    `start_us` is the start of the span in Unix microseconds. Spans are ordered by their start.
     """
 
     span: SpanReference

@@ -29,11 +29,11 @@ from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
 QUOTED_CHARACTERS = 1_000
-"""The maximum length, in characters, of quotes that are compared to recognise repeated failures."""
+"""The maximum length, in characters, of a quote that is searched for an earlier call's error."""
 _ERROR_CHARACTERS = QUOTED_CHARACTERS // 2
-"""The maximum length, in characters, of an error that is compared with such quotes.
+"""The maximum length in characters of an error that is searched for in a quote.
 
-Quotes are longer than errors, since a quote may contain the error after other text.
+It is shorter than a quote, since a quote may contain other text before the error.
 """
 _MAX_REMEMBERED = 4_096
 
@@ -41,9 +41,10 @@ _SERIES = {SpanKind.TOOL: Series.TOOLS, SpanKind.MODEL: Series.REPLIES}
 
 
 class Examiner:
-    """Examines spans, and caches the faults of results, since histories repeat results.
+    """Examines spans, and caches the faults of tool results.
 
-    An examiner is not thread-safe. Each operating-system thread needs its own.
+    Each request of a conversation repeats the results of earlier tool calls. An examiner is not
+    thread-safe. Each operating-system thread needs its own.
     """
 
     def __init__(
@@ -142,7 +143,8 @@ class _FaultyText(NamedTuple):
 def _faulty_call(hit: Hit, reading: Reading) -> _FaultyText:
     """Return a fault of a tool call, with the data that identifies repetitions of the call.
 
-    The same call is in the model's reply and in the span of the tool.
+    The same call may be in the model's reply and in the span of the tool. The data shows that both
+    contain the same fault.
     """
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:

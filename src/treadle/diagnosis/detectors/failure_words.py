@@ -26,7 +26,7 @@ SEVERITIES = {
     Kind.NULL: Severity.LOW,
     Kind.EMPTY_RESULT: Severity.LOW,
 }
-"""The severity of each kind of failure, as in the predecessor of Treadle.
+"""The severity of each kind of failure.
 
 An exit code is as severe as an error.
 """
@@ -38,9 +38,9 @@ OUR_KINDS = {
     "denied": Severity.LOW,
     "cancelled": Severity.LOW,
 }
-"""The severities of failures of Treadle's own tools that are less severe than an error.
+"""The severities of the milder failures of Treadle's own tools.
 
-The keys are the kinds of failures in the results of these tools.
+The keys are kinds of failures in the results of these tools.
 """
 
 _PHRASES: tuple[tuple[Kind, str, str], ...] = (
@@ -171,14 +171,15 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
         "エラー|错误|錯誤|오류",
     ),
 )
-"""For each kind, a pattern of whole words and a pattern of words in scripts without spaces.
+"""The words of each kind.
 
-If a text contains words of several kinds, the first of these kinds in this list counts.
+An entry has the kind, a pattern of whole words, and a pattern of words in scripts without spaces.
+If a text contains words of several kinds, the kind that is first in this list counts.
 """
 
 
 def _pattern(words: str, unspaced: str) -> str:
-    # A word within a name does not count, as in errors.md or error-boundary.
+    # A word within a name, such as errors.md or error-boundary, does not count.
     whole = rf"(?:^|[^\pL\pN_./-])({words})(?:[^\pL\pN_./-]|[./-](?:[^\pL\pN]|$)|$)"
     return f"(?i){whole}|({unspaced})" if unspaced else f"(?i){whole}"
 

@@ -73,7 +73,7 @@ class Kind(StrEnum):
     """A history contains a tool call without its result."""
     DENIED = "denied"
     """A rule or a person denied a tool call."""
-    # The kinds that words of a text name. Their values are those of the predecessor of Treadle.
+    # The kinds of failures that words of a text name.
     ERROR = "error"
     FAILED_TO = "failed to"
     UNAUTHORIZED = "unauthorized"
@@ -95,9 +95,9 @@ class Finding:
     """One fault of one span, reported at its first occurrence.
 
     `confidence` is the estimated precision of the detector, from 0 to 1. `message` is written for a
-    person and quotes recorded text. `count` is the number of lines in the field with the same
-    fault, or the number of matches of a user's rule. `also_in` contains the later spans that repeat
-    the faulty text, in order of time.
+    person and quotes recorded text. `count` is the number of lines of the quoted field that have
+    the same fault, or the number of matches of a user's rule. `also_in` contains the later spans
+    that repeat the faulty text, in order of time.
     """
 
     detector: str
@@ -109,13 +109,16 @@ class Finding:
     message: str
     evidence: Evidence
     tool: str = ""
-    """The tool whose call or result has the fault. Empty if no tool is involved."""
+    """The tool whose call or result has the fault. It is empty if no tool is involved."""
     count: int = 1
     also_in: tuple[SpanReference, ...] = ()
 
     @property
     def repeats(self) -> str:
-        """A text such as "also in 3 later requests". Empty if no request repeats the fault."""
+        """A text such as "also in 3 later requests".
+
+        It is empty if no request repeats the fault.
+        """
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
 
@@ -127,7 +130,7 @@ def word_set(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """The identity of a detector. Its version is raised when its rules change."""
+    """The identity of a detector. The version is raised when a change affects its findings."""
 
     name: str
     version: int

@@ -33,9 +33,10 @@ LINE_CHARACTERS = 600
 MAX_LINES = 10
 """The maximum number of reporting lines that are counted in one text."""
 MAX_SCORED_LINES = 200
-"""The maximum number of lines with a shape of `line_shapes` that are read from the beginning.
+"""The maximum number of lines that are read from the beginning of a text.
 
-After these lines, only the last `TAIL_BYTES` bytes of the text are read.
+Only lines with a shape of `line_shapes` count. After the last of these lines, only the last
+`TAIL_BYTES` bytes of the text are read.
 """
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
@@ -168,7 +169,7 @@ class _Whole:
         return line.start in (self.first, self.last) or self.program_speaks(line) or self.is_page
 
     def program_speaks(self, line: Line) -> bool:
-        """Return whether a program that ran begins the line with its name to report an error."""
+        """Return whether the line is an error that begins with the name of a program that ran."""
         return line.text.lstrip().partition(":")[0].rstrip() in self.traits.complains
 
     @cached_property
@@ -235,7 +236,7 @@ def _anchored_hit(shape: ShapeMatch, line: Line, path: str) -> Hit:
 
 
 def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
-    """Return a hit if the first words of a result of one sentence report a failure."""
+    """Return a hit if a short result begins with a sentence that reports a failure."""
     text = _NEXT_SENTENCE.split(without_quotes(line.text), maxsplit=1)[0]
     bare = text.strip(" \t.\"'`")
     if bare in {"undefined", "null", "NaN"}:

@@ -50,7 +50,8 @@ _FAULTS = (
 class LineShape:
     """A form of line that reports a failure.
 
-    If the pattern has a group, the group contains a number or the word that is tested for negation.
+    If the pattern has a group, the group contains the word or the number that reports the failure.
+    Next to a negation, this word does not count.
     """
 
     name: str
@@ -59,9 +60,9 @@ class LineShape:
     confidence: float
     pattern: str
     fixed: bool = False
-    """Whether `kind` is final. Words of the line then cannot change it."""
+    """Whether `kind` is final. If it is, words of the line cannot change it."""
     in_documents: bool = True
-    """Whether such a line may be an error of the tool in a result that shows texts of others."""
+    """Whether such a line may be the tool's own error in a result that shows other texts."""
 
 
 LINE_SHAPES: tuple[LineShape, ...] = (
@@ -373,7 +374,10 @@ _RANKS = tuple(-anchor.confidence for anchor in LINE_SHAPES)
 
 @dataclass(frozen=True, slots=True)
 class ShapeMatch:
-    """A shape that matches a line, with the range of its group, or else of the whole match."""
+    """A shape that matches a line.
+
+    The range is that of the pattern's group, or of the whole match if there is no group.
+    """
 
     anchor: LineShape
     start: int
@@ -390,9 +394,10 @@ def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
 
 
 def reporting_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the byte ranges of the lines in a UTF-8 text that may have a shape, in order.
+    """Yield the byte range of each line of a UTF-8 text, in order, if the line may have a shape.
 
     `position` is the beginning of the first line to search.
+
     """
     anywhere = _machines().anywhere
     while position < len(data) and (match := anywhere.search(data, position)) is not None:

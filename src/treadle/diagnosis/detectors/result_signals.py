@@ -194,7 +194,7 @@ def _speaks(only: Mapping[str, object], traits: OutputTraits) -> bool:
 def _mismatches(value: object, path: str) -> Hit | None:
     """Return a hit if `value` is a list of messages of a validator.
 
-    Each of these messages has its position in the arguments.
+    Such a message has a key for the position of the wrong argument.
     """
     if not isinstance(value, list) or not value:
         return None
@@ -289,7 +289,7 @@ def _exit(value: Mapping[str, object], path: str, traits: OutputTraits) -> Hit |
                 str(value.get(name) or "") for name in ("stdout", "stderr", "output")
             )
             if number == 1 and not output_text.strip() and traits.shows:
-                return empty(step(path, key), "it found nothing", 0.8)  # as grep does
+                return empty(step(path, key), "it found nothing", 0.8)  # like grep without a match
             message = f"it ended with code {number}"
             return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
     return None
@@ -321,7 +321,7 @@ def _count(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
-    """Return a hit for an object with only keys of `_ENVELOPE` whose text names a failure."""
+    """Return a hit for an object that has only keys of `_ENVELOPE`, if its text names a failure."""
     if not value or not value.keys() <= _ENVELOPE or any(value.get(key) for key in _GOOD_FLAGS):
         return None
     _, words = _explanation(value, path)
@@ -398,7 +398,7 @@ def _explained(value: Mapping[str, object], path: str, key: str, confidence: flo
 
 
 def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
-    """Return the key of the explanation in an error. None if the error is not a JSON object."""
+    """Return the key of the explanation in an error, or None if the error is not a JSON object."""
     if not isinstance(value, Mapping):
         return None
     named = [key for key in ("message", "text", "detail", "msg", "description") if value.get(key)]

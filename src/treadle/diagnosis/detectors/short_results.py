@@ -66,7 +66,7 @@ _NONE_CHARACTERS = 240
 
 
 def nothing(value: object, path: str) -> Hit | None:
-    """Return a hit if the result `value` at `path` has no content."""
+    """Return a hit if the result `value`, which is at `path`, has no content."""
     if isinstance(value, str):
         return _none_in_words(value, path)
     empty_path: str | None = None if value else path
@@ -143,7 +143,7 @@ _BEFORE = r"""[^\w"'`]*"""
 _BEHIND = r"[\s.!)\]…*]*"
 """Matches punctuation after a failure, but no quotation marks.
 
-A quoted text is a value that a tool returns.
+A failure in quotation marks does not count, since it is a value that the tool returns.
 """
 _ALONE = re.compile(
     rf"""{_BEFORE}(?:
@@ -173,13 +173,16 @@ _STATUS = re.compile(_NUMBER)
 def is_failure_alone(text: str) -> bool:
     """Return whether `text` only reports a failure.
 
-    Examples are "Network error" and "ERROR 500". Such a text counts as a failure of any tool. A
-    document, a listing or a search result does not consist of these words only.
+    Examples are "Network error" and "ERROR 500". Such a text counts as a failure even if the tool
+    shows texts of others. A document, a listing or a search result would contain other words too.
     """
     return len(text) <= LONGEST and _ALONE.fullmatch(text.strip()) is not None
 
 
 def status_in(text: str) -> int | None:
-    """Return the HTTP status in a text that only reports a failure. None if there is no status."""
+    """Return the HTTP status in a text that only reports a failure.
+
+    The result is None if there is no status.
+    """
     found = _STATUS.search(text)
     return int(found[0]) if found else None

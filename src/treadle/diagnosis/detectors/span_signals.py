@@ -107,8 +107,9 @@ def hits(reading: Reading) -> Iterator[Hit]:
 def failures(span: Span) -> list[Hit]:
     """Return the failure of a span as a list of at most one hit.
 
-    A denied call is reported by its status. For any other span, the last exception takes precedence
-    over the status, and an error status over a status code in the attributes.
+    A denied call is reported by its status. For any other span, the last recorded exception is the
+    failure. Without an exception, the failure is an error status. If the status is not an error
+    either, it is a status code in the attributes.
     """
     exceptions = list(_exceptions(span))
     if span.status is SpanStatus.ERROR:

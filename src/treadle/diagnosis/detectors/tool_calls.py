@@ -13,7 +13,7 @@ from treadle.spans.span import Span
 from treadle.traces.fencing import inline
 
 OfferedTools = dict[str, Mapping[str, object] | None]
-"""For each offered tool, the JSON schema of its arguments. None if the schema is unknown."""
+"""Maps each offered tool to the JSON schema of its arguments, or to None if it is unknown."""
 
 _LISTS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools")
 _INSIDE = (("model_request_parameters", "function_tools"), ("request_data", "tools"))
@@ -84,7 +84,7 @@ A schema in a trace may refer to itself without end.
 _UNTRIED = ("pattern", "format", "uniqueItems")
 """Keywords that are ignored, since the limit of steps does not bound their run time."""
 _BEYOND = ('"patternProperties"', '"unevaluated')
-"""Keywords that make a schema unusable, since they match patterns against names of properties."""
+"""Keywords that make a schema unusable, since they match its patterns against property names."""
 
 
 def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
@@ -110,7 +110,7 @@ def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
 
 
 def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
-    """Yield the faults of a tool call by a model that was offered these tools."""
+    """Yield the faults of a tool call. `offered` contains the tools that the model could call."""
     if offered and call.name and call.name not in offered:
         message = f"There was no tool {inline(call.name)} among the {len(offered)} offered."
         yield Hit(UNKNOWN, Kind.UNKNOWN_TOOL, Severity.HIGH, 0.98, message, call.name_path)
@@ -166,10 +166,11 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
 
 
 def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
-    """Return why `value` does not match `schema`. None if it matches or cannot be validated.
+    """Return why `value` does not match `schema`, or None if it matches or cannot be validated.
 
     The schema is untrusted. Therefore the validation fetches nothing, ignores patterns, and ends
     after a limited number of steps.
+
     """
     try:
         text = json.dumps(schema, sort_keys=True)
@@ -216,7 +217,7 @@ def _validated(value: object, schema: str) -> str | None:
 def _validator(schema: str) -> Any:
     """Return a validator for the JSON text of a schema.
 
-    None if the schema is invalid or requires nothing.
+    The result is None if the schema is invalid or requires nothing.
     """
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import SchemaError

@@ -32,7 +32,7 @@ class OutputTraits:
     quiet: bool = False
     """An empty result is normal."""
     programs: frozenset[str] = frozenset()
-    """The programs in a shell command. Empty if the call did not run a shell command."""
+    """The programs in a shell command. The set is empty if the call did not run a shell command."""
     complains: frozenset[str] = frozenset()
     """The programs whose name at the beginning of an output line always means an error."""
 
@@ -174,7 +174,7 @@ def _of_command(command: str) -> OutputTraits:
     programs: set[str] = set()
     showing, quiet = [], []
     for statement in _STATEMENTS.split(command):
-        source, *behind = statement.split("|")  # the first program of a pipe decides
+        source, *behind = statement.split("|")  # the first program decides the traits
         words = source.split()
         while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _NEUTRAL):
             programs.add(words[0])

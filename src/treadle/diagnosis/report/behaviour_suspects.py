@@ -1,4 +1,7 @@
-"""Suspects (spans that may be causes) in the behaviour of agents, such as repeated calls."""
+"""Finds suspects in the behaviour of agents, such as repeated calls.
+
+A suspect is a span that may be the cause of a fault.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -33,11 +36,11 @@ class RepeatReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as digests. Calls with the same `call_digest` have the same tool and arguments."""
+    """The digests of a call. Calls with the same `call_digest` have the same tool and arguments."""
 
     call_digest: Hashable
     answer_digest: Hashable
-    """A digest of the answer. None if there is no answer."""
+    """A digest of the answer. It is None if there is no answer."""
     failed: bool
 
 

@@ -99,7 +99,10 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 
 
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
-    """Yield the steps that dominated the time of their trace and have too few peers."""
+    """Yield steps that took most of the time of their trace, if they have too few peers.
+
+    With enough peers, `_slow` compares a step with its peers instead.
+    """
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
     peer_counts: dict[Hashable, int] = defaultdict(int)
     for span in (*span_set.spans, *span_set.earlier):

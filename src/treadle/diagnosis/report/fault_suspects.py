@@ -1,4 +1,4 @@
-"""Turns findings into suspects. A fault that is probably a consequence gets a low score."""
+"""Turns findings into suspects. The probable consequence of another fault gets a low score."""
 
 import re
 from collections import Counter, defaultdict

@@ -24,8 +24,8 @@ class Efficiency:
     """The success and the cost of runs.
 
     Shares are from 0 to 1. Costs are in US dollars. None means that a value is unknown.
-    `successful` is the number of runs with the status ok. The cost of a successful run includes its
-    part of the cost of all other runs.
+    `successful` is the number of runs with the status ok. The cost of a successful run is the cost
+    of all runs, divided by `successful`.
     """
 
     runs: int
@@ -48,7 +48,7 @@ def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency
         runs=len(runs),
         successful=successful,
         cost_per_successful_run=sum(costs) / successful if costs and successful else None,
-        # If no provider reports cached tokens, their sum is 0. The rate is then unknown.
+        # If no provider reports cached tokens, their sum is 0. In this case, the rate is unknown.
         cache_hit_rate=tokens.cached / tokens.input if tokens.cached and tokens.input else None,
     )
 
@@ -166,7 +166,7 @@ def _critical_path_table(span_set: SpanSet) -> Table:
 
 
 def _own_time_table(span_set: SpanSet) -> Table:
-    """Return the table of own times, summed by the name of the span."""
+    """Return the table of own times. The own times of spans with the same name are added up."""
     sums: dict[str, list[int]] = defaultdict(list)
     for key, own in span_set.own_us.items():
         sums[span_set.known[key].name].append(own)

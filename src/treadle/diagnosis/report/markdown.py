@@ -24,7 +24,7 @@ from treadle.traces.fencing import inline
 _SPECIAL = re.compile(r"[|\[`*]")
 _ISSUES = 10
 _ROWS = 8
-"""`_ISSUES` and `_ROWS` limit the issues and the rows of a table in a rendered report."""
+"""The maximum number of rows of a table in a rendered report. `_ISSUES` limits the issues."""
 _QUOTED = 100
 
 

@@ -28,7 +28,7 @@ class Cause(StrEnum):
     EMPTY_RESULT = "silent empty result"
     """A call found nothing, and its status does not report that."""
     ODD_RESULT = "odd result"
-    """The form of a result differs from the form of all other results of its tool."""
+    """The form of a result differs from the form of nearly all other results of its tool."""
     WRONG_ARGUMENT = "wrong argument"
     """A call has an argument that the tool does not have, or lacks a required argument."""
     UNKNOWN_TOOL = "unknown tool"
@@ -113,7 +113,7 @@ class Figure:
 
     @property
     def change_percent(self) -> float | None:
-        """The change in percent. None if the preceding figure is unknown or 0."""
+        """The change in percent. It is None if the preceding figure is unknown or 0."""
         if self.value is None or not self.before:
             return None
         return 100 * (self.value - self.before) / self.before

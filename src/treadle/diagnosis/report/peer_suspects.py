@@ -20,7 +20,7 @@ _FEW = 0.1
 
 
 def odd_suspects(span_set: SpanSet) -> list[Suspect]:
-    """Return calls whose arguments or results differ from other calls of their tool."""
+    """Return calls whose arguments or results differ from those of other calls of their tool."""
     calls: dict[str, list[ListedSpan]] = defaultdict(list)
     for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.TOOL and (tool := span_set.fact(span).tool):
@@ -73,7 +73,7 @@ def _common(names: Mapping[str, int], calls: int) -> set[str]:
 
 
 def _empty_lists(spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
-    """Yield results whose lists are all empty, for a tool with few calls."""
+    """Yield results whose lists are all empty, if the tool has few calls."""
     if len(spans) > _MIN_SIMILAR:
         return
     for span in spans:

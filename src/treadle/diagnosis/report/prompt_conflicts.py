@@ -1,8 +1,8 @@
 """Finds conflicting instructions in one prompt.
 
 The compared sentences require a language, a form, a length or a tone, or require that the model
-always or never does something. A sentence with a condition ("if", "unless", …) does not conflict.
-In test traces with planted faults, 5 of 6 conflicting prompts are found, and no other prompt is
+always or never does something. A sentence with a condition ("if", "unless", …) is not compared. In
+test traces with planted faults, 5 of 6 conflicting prompts are found, and no other prompt is
 reported. None of 64 prompts of published libraries is reported.
 """
 
@@ -15,7 +15,7 @@ from itertools import combinations
 from treadle.diagnosis.detectors.finding import word_set
 
 SENTENCES = 200
-"""The maximum number of sentences that are compared, from the beginning of a prompt."""
+"""The maximum number of sentences at the beginning of a prompt that are compared."""
 _CHARACTERS = 20_000
 _QUOTED = 200
 

@@ -1,4 +1,4 @@
-"""Analyses the spans of a query by rules, without a model."""
+"""Analyses the spans of a query with fixed rules, without a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -91,7 +91,10 @@ def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
 
 
 def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
-    """Return the figures of a query's period and of the preceding one. None without a period."""
+    """Return the figures of a query's period and of the preceding one.
+
+    The result is None if the query has no period.
+    """
     period = period_of(query, now_us)
     if period is None:
         return None

@@ -14,7 +14,7 @@ from treadle.diagnosis.span_messages import Call, Message, Role, Text, read, too
 from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4
-"""The number of first messages of a request that are compared with the preceding request."""
+"""How many messages at the beginning of a request are compared with the preceding request."""
 _MAX_NAMES = 40
 _MAX_CHARACTERS = 200
 
@@ -37,7 +37,7 @@ class Request:
 
 
 class Form(StrEnum):
-    """The form of a result, which is compared with other results of its tool."""
+    """The form of a result, which is compared with the forms of other results of its tool."""
 
     NOTHING = "nothing"
     OBJECT = "a JSON object"
@@ -56,7 +56,10 @@ class Result:
     names: frozenset[str] = frozenset()
     empty_names: frozenset[str] = frozenset()
     only_list_empty: bool = False
-    """Whether the result contains lists that are all empty. Lists of errors do not count."""
+    """Whether the result contains lists, and all of them are empty.
+
+    Lists of errors do not count.
+    """
 
 
 NO_RESULT = Result(Form.NOTHING)

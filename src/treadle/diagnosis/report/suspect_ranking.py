@@ -58,7 +58,10 @@ _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
     Cause.OTHER_MODEL: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
 }
-"""For each cause of a suspect, the causes that it explains at the spans in the suspect's `also`."""
+"""Maps the cause of a suspect to the causes of other suspects that it explains.
+
+It explains them only at the spans in the suspect's `also`.
+"""
 
 
 def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:

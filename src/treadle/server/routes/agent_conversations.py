@@ -101,7 +101,10 @@ class Exchange:
 
     @json_property
     def trace_id(self) -> str | None:
-        """The trace id: `request_id` in hexadecimal without dashes. None without a `request_id`."""
+        """The trace id: `request_id` in hexadecimal without dashes.
+
+        It is null if `request_id` is null.
+        """
         return self.request_id.hex if self.request_id else None
 
 

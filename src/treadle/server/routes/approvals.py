@@ -78,5 +78,5 @@ async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Take
 
 @router.get("/{approval_id}/choices")
 async def choices(server: CurrentServer, approval_id: UUID) -> JsonOf[ChoiceList]:
-    """Return the possible answers to a waiting question. Each states in words what it allows."""
+    """Return the possible answers to a waiting question. Each answer states what it allows."""
     return ChoiceList(Permissions(server.app).choices(approval_id))

@@ -38,7 +38,7 @@ class ProgramToAllow:
 
 @dataclass(frozen=True, slots=True)
 class CheckProgress:
-    """One line of the answer to a run: a line of the output, the finished run, or an error."""
+    """One line of the response: a line of the check's output, the finished run, or an error."""
 
     line: Annotated[str | None, JsonField(optional=True)] = None
     run: Annotated[CheckRun | None, JsonField(optional=True)] = None
@@ -59,8 +59,8 @@ class AllowedProgram(BaseModel):
 class RunRequest(BaseModel):
     """The body of a request that runs a check.
 
-    `allowed` is the program that the person allowed, for this run or, with `always`, until the
-    program changes.
+    `allowed` is the program that the person allowed for this run. With `always`, the person allowed
+    it for all later runs until the program changes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -84,9 +84,10 @@ async def program(server: CurrentServer, name: str) -> JsonOf[ProgramToAllow]:
 
 @router.post("/{name}/run", response_class=Response, responses=json_responses(CheckProgress))
 async def run(server: CurrentServer, name: str, body: RunRequest) -> StreamingResponse:
-    """Run a check. The answer has one JSON object a line, and comes while the check runs.
+    """Run a check. Each line of the response is a JSON object.
 
-    The check ends when the client closes the connection.
+    The server sends the lines while the check runs. The check ends when the client closes the
+    connection.
     """
     runs = _runs(server)
     check = await runs.get(name)

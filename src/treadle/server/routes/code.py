@@ -78,7 +78,7 @@ class CompletionList:
 async def completions(
     server: CurrentServer, typed: Annotated[str, Query(max_length=4_096)] = ""
 ) -> JsonOf[CompletionList]:
-    """Return the files, folders and items of the index whose name begins with the typed text."""
+    """Return the files, folders and items of the index whose names match the typed text."""
     return CompletionList(await asyncio.to_thread(complete, server.app.index, typed))
 
 

@@ -1,7 +1,7 @@
 """Routes that create, change, run, compare and score experiments.
 
 An experiment runs recorded model calls again, with changed requests. A batch runs several variants
-of the request, each of them repeatedly.
+of the request, and each variant several times.
 """
 
 import asyncio
@@ -308,7 +308,7 @@ async def batch(
 
 @router.post("/{reference}/batches/{batch_reference}/cancel", status_code=202)
 async def cancel(opened: OpenedExperiments, reference: str, batch_reference: str) -> JsonOf[Batch]:
-    """Cancel a batch, which takes up to a second. Its completed runs are not deleted."""
+    """Cancel a batch within a second. The completed runs of the batch are not deleted."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await asyncio.to_thread(opened.cancel, found.id)
 
@@ -342,8 +342,8 @@ async def comparison(
     """Compare the variants of a batch with one variant, or with the recorded calls.
 
     `base` names the variant to compare with, and is `recorded` for the recorded calls. The default
-    is `original`. If the batch did not run the original, the default is the first of several
-    variants, or the recorded calls for a single variant.
+    is `original`. If the batch did not run the original, the default is its first variant. If it
+    ran only one variant, the default is `recorded`.
     """
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await asyncio.to_thread(opened.compare, found.id, base=base)
@@ -355,7 +355,7 @@ async def judge(
 ) -> JsonOf[Comparison]:
     """Let a model score the outputs, and return the comparison with the scores.
 
-    The model sees each pair of outputs twice, in both orders.
+    The model sees each pair of outputs twice, once in each order.
     """
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await opened.judge(found.id, body.model, criteria=body.criteria, base=body.base)

@@ -22,7 +22,7 @@ class Hello(BaseModel):
     """The first message of a front end.
 
     `tools` defines new external tools. `runs` names the external tools that the front end runs:
-    `"*"` means all, null means those in `tools`.
+    `"*"` means all external tools. Null means the tools in `tools`.
     """
 
     model_config = ConfigDict(extra="forbid")

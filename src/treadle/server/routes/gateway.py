@@ -48,7 +48,8 @@ async def open_gateway(
 class _Calls:
     """Passes requests to the gateway.
 
-    The routes are created before the gateway, which exists only after the application has started.
+    The routes are created before the application starts, but the gateway exists only afterwards.
+    This object therefore reads the gateway from the state of the application at each request.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +90,7 @@ class Given(BaseModel):
 
     It holds the calls that match the given `labels`, `thread_id` and `model`. Without these fields
     it holds all calls. A call waits for at most `timeout` seconds. Null means the time limit in the
-    settings. `on_expiry` states whether a call then continues or is refused.
+    settings. `on_expiry` states whether the call continues or is refused after that time.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -102,7 +103,7 @@ class Given(BaseModel):
     on_expiry: Literal["continue", "refuse"] | None = None
 
     def values(self, *, given_only: bool = False) -> dict[str, Any]:
-        """Return all fields of the breakpoint, or with `given_only` those in the request."""
+        """Return the fields. With `given_only`, return only those in the request."""
         values = self.model_dump(exclude_unset=given_only)
         return values | ({"labels": tuple(self.labels)} if "labels" in values else {})
 

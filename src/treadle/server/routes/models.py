@@ -40,20 +40,20 @@ async def models(configured: Configured) -> JsonOf[ModelList]:
 
 @dataclass(frozen=True, slots=True)
 class VendorList:
-    """The companies that serve a model of a router."""
+    """The companies that serve a model of a router, which is a provider that forwards requests."""
 
     data: Sequence[Vendor]
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a person does to get a model. Null if a model is available."""
+    """`advice` states how a person can get a model. It is null if a model is available."""
 
     advice: str | None
 
 
 class DefaultModel(BaseModel):
-    """The model of later conversations."""
+    """The default model of new conversations."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,7 +77,7 @@ async def advice(configured: Configured) -> JsonOf[Advice]:
 async def save_default(
     server: CurrentServer, configured: Configured, model: DefaultModel
 ) -> JsonOf[SavedSetting]:
-    """Save the model of later conversations in the settings of the user."""
+    """Save the default model of new conversations in the user's settings."""
     return await asyncio.to_thread(
         save_setting, server.app.root, configured.env, "model", model.name
     )

@@ -41,7 +41,7 @@ def _json_status(code: int, message: str) -> bytes:
 
 
 def _protobuf_status(code: int, message: str) -> bytes:
-    # The Protobuf length of a text of this size fits into two bytes.
+    # The text is cut so that Protobuf needs only two bytes for its length.
     text = message.encode(errors="replace")[:0x3FFF]
     return bytes((0x08, code, 0x12, len(text) & 0x7F | 0x80, len(text) >> 7)) + text
 

@@ -15,7 +15,10 @@ router = APIRouter(prefix="/permissions", tags=["approvals"])
 
 @dataclass(frozen=True, slots=True)
 class PermissionList:
-    """The permanent permissions, then the permissions of conversations, both oldest first."""
+    """First the permanent permissions, then those of single conversations.
+
+    In each group, the oldest permission comes first.
+    """
 
     data: Sequence[Permission]
 
@@ -33,7 +36,8 @@ async def permissions(
 ) -> JsonOf[PermissionList]:
     """Return the calls that are allowed without a question.
 
-    Sentences call the conversation with the id `conversation_id` "this conversation".
+    Each permission is described by a sentence. If it is a permission of the conversation with the
+    id `conversation_id`, the sentence calls that conversation "this conversation".
     """
     return PermissionList(await Permissions(server.app).list(conversation_id))
 

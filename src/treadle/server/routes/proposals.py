@@ -20,7 +20,7 @@ class Decision(BaseModel):
     """The hunks that a person approves or denies, and the person's comment.
 
     `hunks` contains numbers of hunks, counted from 1 over the whole proposal. `files` contains
-    paths and selects all hunks of these files. Without both, the decision applies to all hunks.
+    paths and selects all hunks of these files. If both are null, the decision applies to all hunks.
     `words` is the comment.
     """
 
@@ -79,7 +79,7 @@ async def proposals(
 
 @router.get("/{reference}")
 async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposal]:
-    """Return a proposal with its diffs. State whether its files changed after it was made."""
+    """Return a proposal with its diffs, and whether its files changed after it was made."""
     return await ProposalService.of(server.app).show(reference)
 
 
@@ -108,8 +108,8 @@ async def undo(
     """Undo the applied changes of a proposal. Later changes of other lines are kept.
 
     If a changed line was edited later, the response is an error, and no file is written. With
-    `keep_changed`, files with such lines keep their content, and all other files are undone. The
-    state of the proposal is then "partly undone".
+    `keep_changed`, files with such lines keep their content, and the changes of all other files are
+    undone. The state of the proposal is then "partly undone".
     """
     changed = await ProposalService.of(server.app).undo(reference, keep_changed=keep_changed)
     return ListedProposal.of(changed)
@@ -139,7 +139,7 @@ async def content(server: CurrentServer, reference: str, path: str) -> JsonOf[Pr
 
 @router.put("/{reference}/files")
 async def amend(server: CurrentServer, reference: str, body: FileContent) -> JsonOf[ListedProposal]:
-    """Change the content that a file has after the proposal is applied. Writes no file."""
+    """Change the content that a file has after the proposal is applied. No file is written."""
     data = b64decode(body.base64)
     changed = await ProposalService.of(server.app).amend(reference, body.path, data)
     return ListedProposal.of(changed)

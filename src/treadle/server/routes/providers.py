@@ -36,9 +36,9 @@ class KeyInfo(BaseModel):
 
     `state` is the location of the key that requests use. `name` is the environment variable or
     keyring entry whose key has precedence over a saved key. `kept` is the location of the saved
-    key, and null if no key is saved. `kept_for` is the address for which the key was saved. It is
-    null if that is the current address. `wanted` states whether the provider needs a key.
-    `enterable` states whether a person can save a key.
+    key, and null if no key is saved. `kept_for` is the provider's address at the time when the key
+    was saved. It is null if the address has not changed. `wanted` states whether the provider needs
+    a key. `enterable` states whether a person can save a key.
     """
 
     state: KeyState

@@ -1,4 +1,4 @@
-"""Routes that go back to a prompt of a conversation, and undo that."""
+"""Routes that rewind a conversation to an earlier prompt, and that undo a rewind."""
 
 from typing import Annotated
 
@@ -15,10 +15,10 @@ router = APIRouter(prefix="/sessions/{session}/rewind", tags=["sessions"])
 
 
 class RewindRequest(BaseModel):
-    """The prompt to go back to, and the parts that go back.
+    """The prompt to go back to, and whether the conversation, the code or both go back.
 
-    With `keep_changed`, files in conflict stay as they are. Without it, a conflict is an error, and
-    nothing changes.
+    Later edits may prevent the change of a file. With `keep_changed`, such a file stays as it is.
+    Without it, such a file is an error, and nothing changes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -59,7 +59,7 @@ async def undo(
 ) -> JsonOf[RewindOutcome]:
     """Undo the newest rewind: restore the former branch, and redo the undone changes.
 
-    With `keep_changed`, files in conflict stay as they are. Without it, a conflict is an error, and
-    nothing changes.
+    Later edits may prevent the change of a file. With `keep_changed`, such a file stays as it is.
+    Without it, such a file is an error, and nothing changes.
     """
     return await Rewinds(server.app).undo_rewind(session, keep_changed=keep_changed)

@@ -53,7 +53,7 @@ class SessionChange(BaseModel):
 
 
 class ContextQuery(BaseModel):
-    """The next message and the model of the plan."""
+    """The next message, and the model for which the prompt is planned."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,10 @@ class ContextQuery(BaseModel):
 
 
 class ContextChange(BaseModel):
-    """What is pinned and left out. Absent fields keep their values; lists are replaced."""
+    """The code to pin, and what to leave out. An absent field keeps its value.
+
+    A given list replaces the earlier list.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,14 +80,14 @@ class ContextChange(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ConversationCosts:
-    """The recorded costs in US dollars by the ids of conversations. Unknown costs are absent."""
+    """The recorded costs of conversations in US dollars, by conversation id, if they are known."""
 
     data: Mapping[UUID, float]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecords:
-    """The recorded usage, cost and sources of turns, by their ids."""
+    """The recorded usage, cost and sources of each turn, by turn id."""
 
     data: Mapping[UUID, TurnRecord]
 

@@ -32,7 +32,8 @@ class ToolCalls(BaseModel):
 
     `last_us` is the start of the last call in Unix microseconds. `by_status` is the number of calls
     with each status. `failures` is the number of failed calls of each error kind. `success_rate`
-    and `latency_ms` refer to calls that succeeded or failed. They are null without such calls.
+    and `latency_ms` refer to calls that succeeded or failed. They are null if there are no such
+    calls.
     """
 
     name: str

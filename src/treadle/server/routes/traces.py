@@ -44,7 +44,7 @@ from treadle.traces.store.results import (
 router = APIRouter(tags=["traces"])
 
 _SHOWN_TYPES = ("image/", "audio/", "video/", "text/plain")
-"""Media types that a browser may display. Of these, only SVG images can contain scripts."""
+"""Media types that a browser may display, except SVG images, which can contain scripts."""
 
 
 class Filter(SpanParameters):

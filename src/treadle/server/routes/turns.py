@@ -47,7 +47,7 @@ class Begin(BaseModel):
 
 
 class PlanRequest(BaseModel):
-    """The body of a request for the plan of the next prompt. The fields are those of a message."""
+    """The body of a request for the plan of the next prompt. See `Begin` for the fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -184,7 +184,7 @@ async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
 async def call_place(
     request_id: UUID, turn: Annotated[int, Path(ge=0)], slot: Annotated[int, Path(ge=0)]
 ) -> CallPlace:
-    """Return the span id of a tool call of that turn.
+    """Return the span id of a tool call.
 
     The server computes the id without checking that the call exists.
     """

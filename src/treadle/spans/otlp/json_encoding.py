@@ -51,7 +51,7 @@ _DROPPED_FIELDS = dict(
 _DROPPED_ATTRIBUTES = "droppedAttributesCount"
 _STATUS_NAMES = {f"STATUS_CODE_{status.name}": status for status in RawStatus}
 _NO_TIME = -1
-"""A time out of range, which replaces a time that cannot be read."""
+"""The value for a time that cannot be read. It is out of range, so `SpanCollector` reports it."""
 
 
 def decode_json(body: bytes) -> SpanBatch[RawSpan]:
@@ -63,7 +63,8 @@ def decode_json(body: bytes) -> SpanBatch[RawSpan]:
         return SpanBatch(())
     reader = _Reader(*_parse(body, None))
     if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
-        # An object may repeat a name, but a parser keeps only the last value of the name.
+        # An object may repeat a name, but a parser keeps only the last value of the name. The
+        # second pass joins the lists of equal names.
         reader = _Reader(*_parse(body, _with_joined_lists))
     return reader.decoded()
 

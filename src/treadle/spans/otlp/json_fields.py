@@ -216,7 +216,7 @@ _SIMPLE: Mapping[str, Callable[[object, str], JsonValue]] = {
     "doubleValue": _double,
     "bytesValue": lambda value, what: base64_value(read_text(value, what)),
 }
-"""The reader of each type of value that is not nested."""
+"""Maps each type of value that is not nested to the reader of such values."""
 
 
 def describe_value(value: object) -> str:

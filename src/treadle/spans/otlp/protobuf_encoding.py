@@ -291,9 +291,9 @@ class _Reader:
         return SpanLink(trace_id, span_id, attributes)
 
     def _quick_attribute(self, start: int, end: int) -> tuple[str, str | int] | None:
-        """Read a KeyValue with a short, known key and a text or a number. None for other KeyValues.
+        """Read a KeyValue with a short, known key and a text or a number.
 
-        The result is the same as from `_attribute`, in half the time.
+        Other KeyValues give None. The result is the same as from `_attribute`, in half the time.
         """
         data = self._data
         middle = start + 2 + data[start + 1] if end - start > 5 else end

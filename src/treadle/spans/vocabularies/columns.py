@@ -26,10 +26,13 @@ class SpanColumns:
     reasoning: int | None = None
     total_tokens: int | None = None
     cache_outside_input: bool | None = None
-    """Whether the source's input count excludes cached tokens. None if this is not known."""
+    """Whether the source's input count excludes cached tokens.
+
+    The value is None if this is unknown.
+    """
     cost: float | None = None
     priceable: bool = True
-    """Whether the call can be priced. False if a count that prices depend on could not be read."""
+    """Whether the call can be priced. It is False if the price depends on an unreadable count."""
     time_to_first_token_us: int | None = None
     labels: list[str] = field(default_factory=list)
     thread_id: str | None = None
@@ -74,8 +77,8 @@ class SpanColumns:
 class Vocabulary:
     """The attribute names of one family of programs.
 
-    A vocabulary reads a span if an attribute is in `names`, or if the first dotted part of an
-    attribute is in `prefixes`.
+    A vocabulary reads a span if the name of an attribute is in `names`, or if the part of the name
+    before the first dot is in `prefixes`.
     """
 
     read: Callable[[SpanColumns], None]
@@ -94,4 +97,4 @@ _OPERATIONS = {
     SpanKind.APPROVAL: "approval",
     SpanKind.OTHER: "span",
 }
-"""The operation for each kind if no attribute states a more specific one."""
+"""Maps a kind to its operation, which is used if no attribute states a more specific one."""

@@ -99,8 +99,8 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 def _count(columns: SpanColumns, usage: Mapping[str, Any]) -> None:
     """Set the token counts.
 
-    Langfuse's own counts do not overlap. The input count of an OpenAI server includes cached
-    tokens.
+    In Langfuse's own counts, the input excludes cached tokens. In counts that an OpenAI server
+    reported, the input includes them.
     """
 
     def first(*names: str) -> Any:

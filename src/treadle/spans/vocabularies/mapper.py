@@ -80,7 +80,7 @@ def to_span(raw: RawSpan) -> Span:
 
 
 def _map_attributes(raw: RawSpan) -> SpanColumns:
-    """Apply each vocabulary that has an attribute of the span. Returns the columns of the span."""
+    """Apply each vocabulary that names an attribute of the span. Returns the columns."""
     columns = SpanColumns(raw)
     prefixes = {name.partition(".")[0] for name in raw.attributes}
     for vocabulary in _VOCABULARIES:
@@ -107,8 +107,8 @@ def _name(columns: SpanColumns) -> str:
 def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
     """Return the status, and the text of the error.
 
-    A reported status is used. Most exporters leave the status unset, and report a failure as an
-    exception or in `error.type`.
+    A reported status is used. Most exporters leave the status unset. In this case, an exception or
+    the attribute `error.type` shows a failure.
     """
     raw = columns.raw
     exception = _exception(raw.events)

@@ -21,9 +21,10 @@ _FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _IMAGES
 
 
 def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
-    """Return the messages in `value` as JSON text. None if there are no messages.
+    """Return the messages in `value` as JSON text, or None if there are no messages.
 
     Messages without a role get `role`. `system` contains separate instructions.
+
     """
     given = parse_json(value)
     messages = read_messages(given, role)
@@ -236,7 +237,7 @@ def _part(part: Any) -> Any:
 
 
 def _image_url(part: Mapping[str, Any]) -> str | None:
-    """Return the address of an image, which may be a `data:` URL. None for other parts."""
+    """Return the address of an image, which may be a `data:` URL, or None for other parts."""
     source = part.get("source")
     inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")

@@ -150,7 +150,10 @@ def _prompts(found: Any, role: str) -> str | None:
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
-    """Return the map under `name` in an entry of a list. Empty if there is no map."""
+    """Return the map under `name` in an entry of a list.
+
+    The result is an empty map if there is none.
+    """
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
@@ -239,7 +242,7 @@ _CONTENTS = {
     SpanKind.RETRIEVAL: _read_documents,
     SpanKind.EMBEDDING: _read_embedding,
 }
-"""The function that reads the input and output, for each kind of span."""
+"""Maps a kind of span to the function that reads its input and output."""
 
 
 VOCABULARY = Vocabulary(

@@ -17,7 +17,7 @@ from treadle.spans.vocabularies.columns import SpanColumns
 from treadle.spans.vocabularies.values import as_count, parse_json
 
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
-"""Instrumentations that forward counts of a provider whose input excludes cached tokens."""
+"""Instrumentations that forward a provider's counts, in which the input excludes cached tokens."""
 
 _TABLE_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_demand"}
 """Service tiers whose prices are in the table."""
@@ -82,7 +82,7 @@ def _has_other_prices(attributes: Mapping[str, object]) -> bool:
 def _json_object(value: object) -> object:
     """Return the object in a JSON text, and any other value unchanged.
 
-    None if the text begins like an object but is malformed.
+    The result is None if the text begins like an object but is malformed.
     """
     if not isinstance(value, str) or not value.startswith("{"):
         return value

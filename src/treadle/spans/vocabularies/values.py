@@ -19,9 +19,10 @@ def as_text(value: JsonValue) -> str | None:
 
 
 def as_name(value: JsonValue) -> str | None:
-    """Return `value` as an id or a name. None if it is neither a text nor a number.
+    """Return `value` as an id or a name, or None if it is neither a text nor a number.
 
     A double such as 1.0 becomes "1".
+
     """
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
@@ -54,9 +55,9 @@ def as_dollars(value: JsonValue) -> float | None:
 
 
 def as_microseconds(value: JsonValue, unit_us: int) -> int | None:
-    """Return the duration `value` in microseconds. None if it is invalid.
+    """Return the duration `value` in microseconds.
 
-    `unit_us` is the unit of `value` in microseconds.
+    The result is None if `value` is invalid. `unit_us` is the unit of `value` in microseconds.
     """
     number = _number(value)
     if number is None or not 0 <= number <= _LONGEST_SECONDS:  # this refuses NaN too
@@ -87,7 +88,10 @@ _BEGINS = frozenset('[{"')
 
 
 def to_json(value: Any) -> str | None:
-    """Return JSON text in which letters are not escaped. None if `value` is nested too deeply."""
+    """Return JSON text in which letters are not escaped.
+
+    The result is None if `value` is nested too deeply.
+    """
     try:
         return _WRITER.encode(value)
     except RecursionError:
@@ -181,7 +185,10 @@ _APIS = frozenset(
 
 
 def canonical_provider(name: str | None) -> str | None:
-    """Return OpenTelemetry's name for a provider. An unknown name only becomes lower case."""
+    """Return OpenTelemetry's name for a provider.
+
+    An unknown name is only converted to lower case.
+    """
     if name is None:
         return None
     head, _, api = name.partition(".")

@@ -1,7 +1,7 @@
 """The vocabulary of Vercel's AI SDK, `ai.…`, in versions 5 and 6 and most of version 4.
 
 A call has spans of two kinds. `ai.generateText` contains all requests and the tool calls between
-them. Each request is a span `ai.generateText.doGenerate`. Only this span is a model call.
+them. Each request is a span `ai.generateText.doGenerate`. Only such a span is a model call.
 """
 
 from typing import Any

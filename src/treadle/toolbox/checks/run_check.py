@@ -66,7 +66,7 @@ class RunCheckArguments(Arguments):
 class AvailableCheck(BaseModel):
     """A check that can be run.
 
-    `origin` is the file that defines the check, or the configuration.
+    `origin` names the file that defines the check, or says that the configuration defines it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -218,7 +218,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         arguments: RunCheckArguments,
         context: ToolContext,
     ) -> Program | None:
-        """Ask for approval of the command with these paths, and return its program.
+        """Ask for approval of the command with these paths, and return the program that it runs.
 
         If the proposal changes files that the check runs, every call needs approval, because nobody
         has approved the new content. Raises ToolError if the command is not allowed.
@@ -252,8 +252,8 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
         """Cut the result to `budget` tokens.
 
-        If there are diagnostics, the last lines of the output may use at least a third of the
-        budget.
+        If there are diagnostics, a third of the budget is reserved for the last lines of the
+        output.
         """
         found = len(ran.reading.diagnostics)
         end = len(ran.output.tail)
@@ -300,7 +300,7 @@ def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
 def _more(diagnostics: int, lines: int, status: CheckStatus) -> str | None:
     """Return a sentence about the omitted diagnostics and lines.
 
-    Returns None if nothing was omitted, or only lines of a passed check.
+    Returns None if nothing was omitted, or if only lines of a passed check were omitted.
     """
     left_out = [counted(diagnostics, "diagnostic")] if diagnostics else []
     if lines and status is not CheckStatus.PASSED:

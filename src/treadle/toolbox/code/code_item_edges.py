@@ -52,9 +52,10 @@ class End(BaseModel):
 class EdgeShown(BaseModel):
     """One edge: a relation between two items, such as a call.
 
-    `source` or `target` is left out if it is the requested item. `step` is left out in the first
-    step. If the target is unknown, `unresolved` states the reason. `text` is the name of the target
-    as the code writes it. `at` is the file and the line of that name.
+    `source` or `target` is left out if it is the requested item. `step` is the distance of the edge
+    from the requested item. It is left out for the edges of that item, whose distance is 1. If the
+    target is unknown, `unresolved` states the reason. `text` is the name of the target as the code
+    writes it. `at` is the file and the line of that name.
     """
 
     model_config = ConfigDict(frozen=True)

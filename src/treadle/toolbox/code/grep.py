@@ -25,13 +25,13 @@ from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolErr
 TIME_LIMIT = 20.0
 """Seconds after which a search stops and returns the matches found so far.
 
-This limit is shorter than the default timeout of a tool call.
+This limit is shorter than the default timeout of a tool call. A timeout would lose the matches.
 """
 
 TOKENS_PER_HIT = 4
 """The minimum number of tokens that a matching line takes in a result.
 
-A search keeps only as many matches as could fit into the result at this size.
+A search keeps only as many matches as could fit into the result if each took this many tokens.
 """
 
 GLOB_CHOICES = 1_000
@@ -60,7 +60,10 @@ class GrepArguments(Arguments):
 
 
 class GrepFile(BaseModel):
-    """The lines of one file: a match as "12: text", and a context line as "13- text"."""
+    """Lines of one file.
+
+    A match has the form "12: text", and a context line the form "13- text".
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -95,7 +98,7 @@ class _Found:
 
 
 class Grep(Tool[GrepArguments, GrepResult]):
-    """Searches the files inside the repository root that no ignore file excludes."""
+    """Searches the files inside the repository root, except ignored files."""
 
     name = "grep"
     description = (

@@ -31,7 +31,7 @@ OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
 class ItemShown(BaseModel):
     """An item and its location.
 
-    `lines` is such as "12-40", counted from 1. `end_byte` is exclusive.
+    `lines` is a range such as "12-40", counted from 1. `end_byte` is exclusive.
     """
 
     model_config = ConfigDict(frozen=True)

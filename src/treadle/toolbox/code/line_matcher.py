@@ -24,10 +24,10 @@ A typical pattern has fewer than 100 instructions.
 """
 
 STEP = 30_000_000
-"""The maximum product of bytes and instructions in one call of RE2, which cannot be interrupted.
+"""The maximum product of bytes and instructions in one call of RE2.
 
-A call at this limit takes less than a second in RE2's slowest mode, in which a product of 1.3
-billion took 39 s.
+A call cannot be interrupted, so it must be short. A call at this limit takes less than a second in
+RE2's slowest mode. In that mode, a product of 1.3 billion took 39 s.
 """
 
 SHOWN = 240

@@ -18,7 +18,7 @@ from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolErr
 BYTES_PER_TOKEN = 8
 """The maximum number of bytes that are read for each token of the budget.
 
-Code has about 4 bytes per token.
+Code has about 4 bytes per token, so this many bytes usually fill the budget.
 """
 
 
@@ -177,7 +177,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         charset: Charset,
         more: str | None,
     ) -> ReadFileResult:
-        """Build the result for a file in another encoding.
+        """Build the result for a file in an encoding other than UTF-8.
 
         The result has decoded text instead of exact bytes.
         """

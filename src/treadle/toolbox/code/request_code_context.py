@@ -47,7 +47,7 @@ class CodeContextArguments(Arguments):
 class CodeSnippet(BaseModel):
     """One item of code.
 
-    `lines` is such as "12-40". `snippet` is in the code snippet format. The module
+    `lines` is a range such as "12-40". `snippet` is in the code snippet format. The module
     `treadle.code.snippets` describes this format.
     """
 
@@ -174,12 +174,14 @@ class _Answer:
     top_k: int
     budget: int
     smallest: int | None = None
-    """The tokens of the smallest answer with one entry that exceeded the budget, or None if every
-    such answer fits.
+    """The size in tokens of the smallest answer that had one entry and exceeded the budget.
+
+    It is None if no answer with one entry exceeded the budget.
     """
     room: ContextBudget | None = None
-    """The token budget of the entries alone, or None before an answer with several entries is
-    measured.
+    """The token budget of the entries without the rest of the answer.
+
+    It is None until an answer with several entries is measured.
     """
     shown: str = field(init=False)
     """The part of the query that the result repeats, with secrets redacted."""

@@ -140,8 +140,8 @@ class Passage:
 
     `data` has the bytes of the lines, and `start` is their offset in the file. `end` is the offset
     at which the requested lines end. If `data` was cut, it ends before `end`. `start` is None if
-    the file has fewer lines than requested. `content_hash` is the hash of the whole file, as in
-    `Survey`.
+    the file ends before the first requested line. `content_hash` is the hash of the whole file, as
+    in `Survey`.
     """
 
     start: int | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the index imports libraries that are slow to load
 MAX_BYTES = 512 << 20
 """The maximum size of a file that is read, in bytes.
 
-A repository may contain a huge sparse file.
+The limit is needed because a repository may contain a huge sparse file.
 """
 NEAREST = 5
 """The maximum number of similar paths that an error suggests for an unknown path."""
@@ -66,7 +66,7 @@ class Workspace:
     def file(self, name: str, private: Collection[Path] = ()) -> Path:
         """Return the path of a regular file.
 
-        Raises ToolError if the path is missing or another kind of file.
+        Raises ToolError if the path does not exist or is not a regular file.
         """
         path = self.existing(name, private)
         if path.is_dir():
@@ -110,7 +110,7 @@ class Workspace:
         return opened
 
     def folder(self, name: str, private: Collection[Path] = ()) -> Path:
-        """Return the path of a folder. Raises ToolError if the path is missing or not a folder."""
+        """Return the path of a folder. Raises ToolError if it does not exist or is a file."""
         path = self.existing(name, private)
         if not path.is_dir():
             raise ToolError(

@@ -67,7 +67,7 @@ class ItemRanges:
         path = self.edits.relative(file)
         data = self.edits.read(path)
         if data is None:
-            # The planning of all edits reports that the file does not exist.
+            # The error is raised later, when all edits of the call are planned.
             return RangeEdit(path, 0, 0, item.code, expected_hash)
         answer = self._answer(number, path, data, item)
         match answer:
@@ -247,7 +247,7 @@ def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdi
         )
         edited = _edited(source, request)
         if edited is None:
-            return request  # the planning of all edits reports the reason
+            return request  # the error is raised later, when all edits are planned
         size = len(edited.data) - len(source.data) + each.end - each.start
         other = changed_item(source, entry, each, edited, size)
         if other is None:

@@ -102,7 +102,7 @@ def view(result: EditResult) -> ToolView:
 
 
 def _files(proposal: Proposal) -> list[EditedFile]:
-    """Describe each file, with as much of its diff as fits into `PREVIEW_TOKENS` for all files."""
+    """Describe each file with its diff. All diffs together are cut to `PREVIEW_TOKENS`."""
     kept = {change.path: change for change in proposal.selected()}
     left = PREVIEW_TOKENS
     shown = []
@@ -163,9 +163,9 @@ class Proposer:
     ) -> EditResult:
         """Stage the requests that `requests` returns, and apply them after approval.
 
-        `requests` runs in a thread. `subjects` are the paths for the approval rules. `field` is the
-        argument that an error names. If `field` is None, an error names the failing edit, such as
-        `edits.2`.
+        `requests` runs in a thread. `subjects` are the paths that the approval rules decide about.
+        `field` is the argument that an error names. If `field` is None, an error names the failing
+        edit, such as `edits.2`.
 
         Raises ToolError of kind `denied` if a person denied the edit, and of kind `conflict` if a
         file changed meanwhile. Other kinds mean that the edits cannot be planned or written.
@@ -191,7 +191,8 @@ class Proposer:
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
             if error.kind is ErrorKind.CONFLICT:
-                error.hint = _READ_AGAIN  # only a person can stage the edit again
+                # The model must read the file again, since only a person can restage the proposal.
+                error.hint = _READ_AGAIN
             raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))

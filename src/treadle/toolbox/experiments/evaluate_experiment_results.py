@@ -1,7 +1,7 @@
 """evaluate_experiment_results: compares the results of an experiment with the original.
 
 A batch is one execution of an experiment. It runs one or more variants. A variant is a version of
-the request, with its own or another model.
+the request, together with the model that runs it.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class EvaluateResult(ExperimentResult):
 
 
 class EvaluateExperimentResults(ExperimentTool[EvaluateArguments, EvaluateResult]):
-    """Compares the variants of the newest batch that has results with the original."""
+    """Compares each variant with the original, for the newest batch that has results."""
 
     name = "evaluate_experiment_results"
     description = (
@@ -127,7 +127,7 @@ def _first(batch: Batch, variant: int) -> Outcome | None:
 
 
 def _figures(compared: VariantComparison) -> dict[str, tuple[Difference, float]]:
-    """Return each figure by its JSON key, in a pair with a divisor.
+    """Map the JSON key of each figure to the figure and a divisor.
 
     The divisor converts the figure to the unit of the key.
     """

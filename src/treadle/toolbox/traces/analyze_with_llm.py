@@ -102,9 +102,9 @@ class AnalyzeWithLlmResult(TraceResult):
     """Verdicts of a model, and findings of the detectors, on the same spans.
 
     `spans` is the number of these spans. `not_read` is the number of requested spans beyond the
-    limit of a call. `not_found` has the ids without a span. `unverified` is the number of verdicts
-    that were removed, because they are malformed or their quotes are not in the span. If no model
-    could be called, `verdicts` is empty and `note` states the reason.
+    limit of a call. `not_found` has the requested ids that no span has. `unverified` is the number
+    of verdicts that were removed, because they are malformed or their quotes are not in the span.
+    If no model could be called, `verdicts` is empty and `note` states the reason.
     """
 
     type: str = "verdicts"

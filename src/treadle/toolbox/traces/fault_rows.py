@@ -46,8 +46,8 @@ class RepeatedFailureRow(AnswerPart):
     """The same failure of the same tool in `count` spans.
 
     Failures are the same if their quotes differ only in numbers and ids. `repeated_in` is the
-    number of later spans that only repeat the text of the failure, such as requests with the
-    history. `span_ids` has the first three spans.
+    number of later spans that only repeat the text of the failure, such as later model requests
+    whose history contains the text. `span_ids` has the first three spans.
     """
 
     name: str
@@ -176,7 +176,7 @@ def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
 def _hidden(
     reader: TraceReader, found: Mapping[SpanReference, Sequence[Finding]]
 ) -> Iterator[tuple[SpanReference, tuple[ListedSpan, Sequence[Finding]]]]:
-    """Yield the spans whose status is not an error, with their findings, in order."""
+    """Yield each span of `found` whose status is not an error, with its findings."""
     references = list(found)
     for start in range(0, len(references), _LOOKED_UP):
         batch = references[start : start + _LOOKED_UP]

@@ -63,7 +63,7 @@ class GroupRow(SumsRow, GroupValue):
 
 
 class FetchGroupsResult(TraceResult):
-    """The groups: time buckets with the newest first, or other groups with the largest first.
+    """The groups. Time buckets are listed newest first, and other groups largest first.
 
     A span with several labels counts in the group of each label.
     """

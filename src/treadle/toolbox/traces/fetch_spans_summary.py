@@ -102,9 +102,9 @@ class Faults(AnswerPart):
     """The number of faults, and of spans with faults.
 
     `unexamined` is the number of new spans that the detectors have not examined yet. A later call
-    examines these spans. If there are very many faults, the lists contain only the `worst` most
-    severe faults. `unverified` is the number of listed faults that were removed, because their
-    quotes are not in the spans.
+    examines these spans. If there are very many faults, the lists contain only the most severe
+    faults, and `worst` is the number of these. `unverified` is the number of listed faults that
+    were removed, because their quotes are not in the spans.
     """
 
     found: int

@@ -69,7 +69,7 @@ def fitted(
             return built(len(page.data), characters)
     count = most_that_fit(len(page.data), lambda count: tokens(count, PREVIEWS[-1]), most_tokens)
     while count:
-        page = read(count)  # so that the cursor continues after the last returned row
+        page = read(count)  # read again, so that the cursor continues after the last returned row
         if tokens(len(page.data), PREVIEWS[-1]) <= most_tokens:
             return built(len(page.data), PREVIEWS[-1])
         count -= 1  # new, longer rows arrived meanwhile

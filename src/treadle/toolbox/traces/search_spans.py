@@ -65,7 +65,8 @@ class SearchSpansArguments(Arguments):
 class FoundSpan(SpanRow):
     """A matching span.
 
-    `excerpt` is a part of its name, input or output. `found_in` states which of them.
+    `excerpt` is a part of its name, input or output. `found_in` states from which of the three the
+    excerpt comes.
     """
 
     found_in: str | None = if_any()

@@ -264,7 +264,10 @@ def failed_span(span: ListedSpan, link: str) -> FailedSpan:
 
 
 _NEWEST, _EARLIER = 200, 100
-"""The number of newest spans to compare, and of earlier spans to add if there are fewer."""
+"""The number of newest spans to compare, and the number of earlier spans that may be added.
+
+Earlier spans are added only if the query has fewer spans than the first number.
+"""
 _DEVIATIONS_OF_P95 = 1.645
 """The 95th percentile of a normal distribution, in standard deviations above the median."""
 _MOST = 5
@@ -277,11 +280,12 @@ The own time of such a span, without its children, can be computed without readi
 
 
 class OutlyingSpan(AnswerPart):
-    """A span whose own time or cost is `times` the median of `n` similar spans.
+    """A span with an unusual own time or cost.
 
-    The own time is the duration without the time of children and without waiting for a person.
-    `duration_ms` is the own time. `median` has the same unit as the compared figure, milliseconds
-    or US dollars. The newest spans were compared, and the slowest and most expensive spans of all.
+    `times` is the ratio to the median of `n` similar spans. The own time is the duration without
+    the time of children and without waiting for a person. `duration_ms` is the own time. `median`
+    has the same unit as the compared figure, milliseconds or US dollars. The newest spans of the
+    query were examined, and its slowest and its most expensive spans.
     """
 
     span_id: str
@@ -294,7 +298,7 @@ class OutlyingSpan(AnswerPart):
 
 
 def outlier_rows(reader: TraceReader, query: Query, summary: Summary) -> list[OutlyingSpan]:
-    """Return the outliers: slow spans with the largest distance first, then expensive spans.
+    """Return the outliers: first the slow spans, the most unusual one first, then expensive spans.
 
     Of each group of similar spans, only one slow span is listed.
     """

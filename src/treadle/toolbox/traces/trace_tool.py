@@ -70,7 +70,7 @@ class TraceTool(Tool[A, R], Generic[A, R]):
 
 
 def short(text: str | None, limit: int) -> str | None:
-    """Cut recorded text to `limit` characters. Returns None without text, or for a limit of 0."""
+    """Cut recorded text to `limit` characters. Returns None if it is missing or the limit is 0."""
     return quotable(text, limit=limit) if text and limit else None
 
 

@@ -194,7 +194,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
 
 
 def _evidence(span: Span, quote: str) -> Evidence | None:
-    """Find a quote in the plain texts of a span, or else in the recorded forms of its texts."""
+    """Find a quote in the plain texts of a span. If none contains it, search the recorded texts."""
     if len(quote.strip()) < SHORTEST_QUOTE:
         return None
     texts = [(text.path, text.text) for text in reversed(read(span).texts)]

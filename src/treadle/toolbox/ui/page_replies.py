@@ -19,8 +19,8 @@ class NavigationResult(Result):
     """The outcome of a navigation.
 
     `success` is false if the page refused the address. `navigated` is true if the page shows the
-    address. If only `success` is true, the next page that opens shows the address. `page` is the id
-    of the page that received the request, or null if no page is open.
+    address. If `success` is true but `navigated` is false, the next page that opens shows the
+    address. `page` is the id of the page that received the request, or null if no page is open.
     """
 
     type: str = "navigation"

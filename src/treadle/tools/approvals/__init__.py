@@ -1,1 +1,1 @@
-"""Decides which tool calls run, which calls a person decides on, and which are refused."""
+"""Decides about each tool call: whether it runs, a person is asked, or it is refused."""

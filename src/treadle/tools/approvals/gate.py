@@ -1,4 +1,4 @@
-"""The approval gate: decides by rules and earlier answers, or asks a person."""
+"""The approval gate. It decides about tool calls by rules and earlier answers, or asks a person."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ class _Assessment:
     reason: str = ""
     private: set[Path] = field(default_factory=set)
     protected: dict[Grant, str] = field(default_factory=dict)
-    """The grants about which a person is asked every time, and the reasons."""
+    """The grants for which a person is asked every time, and the reason for each."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,10 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class SessionGrant:
-    """A grant for one conversation, while this process runs. `number` revokes it.
+    """A grant for one conversation, which ends with this process.
 
-    `owner` is the id of the conversation. A call outside a conversation has its own id.
+    A person revokes it by `number`. `owner` is the id of the conversation. For a call outside a
+    conversation, it is the id of the request.
     """
 
     number: int
@@ -67,7 +68,8 @@ class SessionGrant:
 class RequiredGrants:
     """The grants that the answer to a question would give.
 
-    A grant in `protected` is never remembered, for the reason there: the person is asked each time.
+    `protected` maps some of the grants to a reason. Such a grant is never stored, so the person is
+    asked every time.
     """
 
     grants: tuple[Grant, ...]
@@ -75,10 +77,11 @@ class RequiredGrants:
 
 
 class Approvals:
-    """Decides about the calls in one repository. Use it from the event loop of `bus` only.
+    """Decides about the calls in one repository.
 
-    A front end that can ask a person enters `allow_questions`, receives `ApprovalRequested` and
-    calls `answer`. Without such a front end, every call that needs a person is refused.
+    Use it only in the event loop of `bus`. A front end that can ask a person enters the context
+    `allow_questions`. It receives the events `ApprovalRequested` and calls `answer`. While no front
+    end is in this context, every call that needs a person's approval is refused.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Approvals:
         self._front_ends = 0
         self._open: dict[UUID, _Open] = {}
         self._granted: dict[UUID, dict[Grant, int]] = {}
-        """The grants of each conversation with their numbers, by the conversation's id."""
+        """Maps the id of a conversation to its grants, and each grant to its number."""
         self._numbers = itertools.count(1)
 
     @contextmanager
@@ -122,9 +125,10 @@ class Approvals:
         return tuple(each.event for each in self._open.values())
 
     def answer(self, approval_id: UUID, scope: ApprovalScope, words: str | None = None) -> bool:
-        """Answer a question, and return False when it no longer waits.
+        """Answer a question.
 
-        The model receives `words` with a denial.
+        Returns False if the question no longer waits. If the answer is a denial, the model receives
+        `words`.
         """
         waiting_question = self._open.get(approval_id)
         if waiting_question is None or waiting_question.answer.done():
@@ -135,13 +139,13 @@ class Approvals:
             protected = waiting_question.protected
             for grant in sorted(waiting_question.required.difference(granted, protected), key=str):
                 granted[grant] = next(self._numbers)
-            for other in self._open.values():  # concurrent calls asked for the same grants
+            for other in self._open.values():  # concurrent calls may need the same grants
                 if other.owner == waiting_question.owner and other.required <= granted.keys():
                     _settle(other, scope, None)
         return True
 
     def required(self, approval_id: UUID) -> RequiredGrants | None:
-        """The grants that a waiting question is about, or None if it no longer waits."""
+        """The grants that a waiting question needs, or None if it no longer waits."""
         waiting_question = self._open.get(approval_id)
         if waiting_question is None:
             return None
@@ -171,7 +175,7 @@ class Approvals:
             await asyncio.wait({waiting_question.answer})
 
     def open_to(self, tool: str, path: str) -> bool:
-        """Whether `tool` may read a path inside the root that is not in its arguments."""
+        """Whether `tool` may read a path inside the root that the call did not name."""
         return self._rules.open_to(tool, path)
 
     async def decide(
@@ -207,10 +211,11 @@ class Approvals:
         return Decision(allowed=True, scope=scope, words=words, private=private)
 
     async def decide_alone(self, question: Question, tool: str, session_id: UUID) -> Decision:
-        """Decide as `decide` does for a call of `tool` in a conversation, but ask nobody.
+        """Decide as `decide` does, but ask nobody.
 
-        `unanswered` states that a person would be asked. Raises PathRefusedError for a path outside
-        the root.
+        The question is about a call of `tool` in the conversation `session_id`. If a person would
+        be asked, `unanswered` is True in the result. Raises PathRefusedError for a path outside the
+        root.
         """
         decision, _ = await self._decide_by_rules(question, tool, session_id)
         return decision
@@ -218,7 +223,10 @@ class Approvals:
     async def _decide_by_rules(
         self, question: Question, tool: str, owner: UUID
     ) -> tuple[Decision, _Assessment]:
-        """Decide by the rules and earlier answers. `unanswered` states that a person decides."""
+        """Decide by the rules and earlier answers.
+
+        If a person has to decide, `unanswered` is True in the result.
+        """
         if any(subject.path is not None for subject in question.subjects):
             assessment = await asyncio.to_thread(self._assess, question, tool)
         else:
@@ -263,7 +271,7 @@ class Approvals:
             return False
         try:
             grants = await asyncio.to_thread(self._store.list_grants, self._root)
-        except StoreError:  # without the store the person is asked again
+        except StoreError:  # if the store fails, the person is asked again
             return False
         return open_still <= {each.grant for each in grants}
 
@@ -330,8 +338,8 @@ class Approvals:
 def question_about(tool: AnyTool, arguments: Arguments) -> Question:
     """Build the question whether a call of `tool` may run.
 
-    The preview shows the parsed arguments. The model's own text may contain a name twice, and a
-    person could read the value that is not used.
+    The preview shows the parsed arguments and not the model's own text. The text may contain an
+    argument twice, and a person could read the value that the tool does not use.
     """
     given: dict[str, Any] = arguments.model_dump(mode="json", exclude_unset=True)
     subjects = tool.subjects(arguments)
@@ -348,7 +356,10 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
 
 
 def _owner(context: ToolContext) -> UUID:
-    """Return the owner of session grants: the conversation, or the request if it has none."""
+    """Return the id of the owner of session grants.
+
+    It is the conversation, or the request if the call is in no conversation.
+    """
     return context.session_id or context.request_id
 
 

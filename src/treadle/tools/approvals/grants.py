@@ -1,4 +1,4 @@
-"""Permanent grants of a person for each repository. They can be listed and revoked."""
+"""The permanent grants that a person gave for repositories. They can be listed and revoked."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -10,7 +10,8 @@ from treadle.repository_identity import consent_identity
 from treadle.tools.approvals.question import Program
 
 _MIGRATIONS = (
-    # Early versions of Treadle, which stored no schema version, also created this table.
+    # IF NOT EXISTS is needed since early versions of Treadle created this table without setting a
+    # schema version.
     """CREATE TABLE IF NOT EXISTS bound_grants (
         id INTEGER PRIMARY KEY, root TEXT NOT NULL, identity TEXT NOT NULL, tool TEXT NOT NULL,
         path TEXT NOT NULL, command TEXT NOT NULL, program TEXT NOT NULL, digest TEXT NOT NULL,
@@ -21,17 +22,19 @@ _MIGRATIONS = (
 SCHEMA = Schema.of_migrations("approvals", _MIGRATIONS, busy_seconds=5.0)
 """The schema of the grants.
 
-Old grants, which name only a path, are in another table and are not valid.
+Grants of old versions, which identify a repository only by its path, are in another table and are
+ignored.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Permission to call one tool on one path, or to run one command with one tool.
+    """The permission to call one tool for one path, or to run one command with one tool.
 
     `path` is relative to the root of the repository. For a command, `program` is the path of its
-    program. `digest` is a hash of the program, if the program is inside the repository.
-    `environment` is a hash of the environment variables that decide what the program loads.
+    program. If the program is inside the repository, `digest` is a hash of its content.
+    `environment` is a hash of the environment variables that determine which code the program
+    loads.
     """
 
     tool: str

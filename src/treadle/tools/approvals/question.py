@@ -1,4 +1,4 @@
-"""A question for approval: what it concerns, and its outcome."""
+"""A question whether a call may run, with its subjects, and the decision about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,8 +20,9 @@ class Policy(StrEnum):
 class Program:
     """The program that a command starts.
 
-    `path` is relative to the root if the program is `inside` the repository. `digest` is a hash of
-    such a program. `environment` is a hash of the variables that decide what the program loads.
+    `inside` states whether the program is inside the repository. If it is, `path` is relative to
+    the root, and `digest` is a hash of the program's content. `environment` is a hash of the
+    variables that determine which code the program loads.
     """
 
     path: str
@@ -35,10 +36,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One subject of a call for the approval rules: a path, a command, or neither.
+    """One subject of a call, to which approval rules apply: a path, a command, or neither.
 
-    `program` is the program that the command starts. `protected` is a reason to ask every time, if
-    the path does not show this reason.
+    `program` is the program that the command starts. `protected` is a further reason to ask a
+    person every time. It is None if the path alone determines whether to ask.
     """
 
     path: str | None = None
@@ -54,8 +55,8 @@ class Subject:
 class Question:
     """A request for approval: a call before it runs, or a change that a running call proposes.
 
-    `policy` is the decision if no rule covers the subjects. `summary` states the action in a few
-    words. `preview` is the unified diff of a proposal, or the arguments as JSON.
+    `policy` is the decision if no rule covers the subjects. `summary` describes the call or the
+    change in a few words. `preview` is the unified diff of a proposal, or the arguments as JSON.
     """
 
     subjects: tuple[Subject, ...]
@@ -64,9 +65,10 @@ class Question:
     proposal_id: UUID | None = None
     preview: str | None = None
     asked_later: bool = False
-    """Whether the call asks again with a preview before it changes anything.
+    """Whether the call itself asks a second question, with a preview, before it changes anything.
 
-    Until then, the `ask` rules of the settings apply only to files that usually contain secrets.
+    In this case, the first question is asked only for files that usually contain secrets. The rules
+    that require approval apply to the second question.
     """
 
 
@@ -75,8 +77,8 @@ class Decision:
     """The decision about a question.
 
     `scope` is the answer of a person, or None if no person was asked. `reason` explains a refusal,
-    and `words` are the person's own words. `private` contains the files of the question that need
-    consent and have it.
+    and `words` are the person's own words. `private` contains those files of the question that need
+    consent, if the person gave it.
     """
 
     allowed: bool
@@ -85,7 +87,7 @@ class Decision:
     words: str | None = None
     private: frozenset[Path] = frozenset()
     unanswered: bool = False
-    """Whether the question needs a person but nobody answered."""
+    """Whether the question needs the answer of a person, but nobody answered it."""
 
     def failure(self, summary: str) -> ToolFailure:
         """Return the failure of a refused call, for the model."""

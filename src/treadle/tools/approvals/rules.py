@@ -27,8 +27,8 @@ class Verdict:
 class ResolvedSubject:
     """A subject in the form that rules match.
 
-    `paths` are the spellings of its path relative to the root: as given, and with all links
-    followed. `real` is the resolved path.
+    `paths` has its path twice, relative to the root: as given, and with all links followed. `real`
+    is the absolute path with all links followed.
     """
 
     subject: Subject
@@ -93,14 +93,18 @@ class _Matcher:
 
     @property
     def names_private(self) -> bool:
-        """Whether the pattern itself names private files, which gives consent to read them."""
+        """Whether the pattern of the rule names private files.
+
+        A rule that allows such a pattern gives consent to read them.
+        """
         return self.rule.path is not None and why_private(self.rule.path) is not None
 
 
 class Rules:
     """The settings of `[approvals]`.
 
-    A deny rule wins over an ask rule, and an ask rule over an allow rule.
+    If several rules cover a call, a deny rule has precedence over ask rules, and an ask rule has
+    precedence over allow rules.
     """
 
     def __init__(self, settings: ApprovalSettings) -> None:
@@ -113,8 +117,9 @@ class Rules:
     ) -> Verdict:
         """Return the verdict on a call of `tool` about `target`.
 
-        If no rule covers the call, `otherwise` is the verdict. Files that usually contain secrets
-        need the consent of a person, unless a rule that names such files allows them.
+        If no rule covers the call, `otherwise` is the verdict. A file that usually contains secrets
+        needs the consent of a person. An allow rule replaces this consent only if its pattern names
+        such files.
         """
         about = partial(_first, tool=tool, target=target)
         if denied := about(self._deny):
@@ -137,9 +142,10 @@ class Rules:
         return Verdict(Policy.ALLOW)
 
     def open_to(self, tool: str, path: str) -> bool:
-        """Whether `tool` may read a path, relative to the root, that is not in its arguments.
+        """Whether `tool` may read a path that the call did not name.
 
-        Only rules with paths count, and nobody is asked. The path must contain no links.
+        The path is relative to the root and must contain no links. Only rules with paths count.
+        Nobody is asked, so an ask rule forbids the path.
         """
         about = [each for each in (*self._deny, *self._ask) if each.rule.path is not None]
         return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)

@@ -1,8 +1,8 @@
 """The bridge: carries the calls of external tools to front ends, and their answers back.
 
-The bridge offers a call to one front end. If the front end leaves, the call waits until the front
-end returns, and the bridge offers the call again. The first answer counts, and a later answer is a
-late result.
+The bridge offers a call to one front end. If this front end leaves, the call waits for its return
+for a limited time. When it returns, the bridge offers the call again. The first answer counts. An
+answer after the end of the call is a late result.
 """
 
 import asyncio
@@ -34,10 +34,13 @@ EVERY_TOOL = "*"
 """The name that stands for all external tools in a list of names."""
 
 RECONNECT_SECONDS = 15.0
-"""The seconds that a call waits for a front end that has disconnected."""
+"""The seconds that a call waits for the return of a front end that has disconnected."""
 
 ENDED_KEPT = 1_000
-"""The number of ended calls that are remembered, so that a late answer is recognized."""
+"""The maximum number of ended calls that are remembered.
+
+An answer to such a call is a late answer, and an answer to any other call is unknown.
+"""
 
 _Slot = tuple[UUID, CallKey]
 
@@ -59,18 +62,18 @@ class AnswerStatus(StrEnum):
 
     TAKEN = "taken"
     LATE = "late"
-    """The call had ended before the answer arrived, by a time-out or a cancellation."""
+    """The call ended before the answer arrived, because of a time-out or a cancellation."""
     REPEATED = "repeated"
     """The call has an answer already."""
     UNKNOWN = "unknown"
-    """The front end answered a call that it did not receive."""
+    """The bridge never offered such a call to this front end, or no longer remembers it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOffer:
     """A call for the front end to run.
 
-    `again` means that the call was already offered before the front end disconnected.
+    `again` means that an earlier connection of the front end received the same call.
     """
 
     request_id: UUID
@@ -98,7 +101,10 @@ class _FrontEnd:
     requests: set[UUID] = field(default_factory=set)
     connection: "Connection | None" = None
     connected_at: int = 0
-    """The number of the last connection of this front end. All front ends share one counter."""
+    """The number of the last connection of this front end.
+
+    The bridge numbers all connections in their order, so the largest number is the newest.
+    """
     left_at: float = -math.inf
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """An event that is set, and then replaced, when the front end connects or leaves."""
@@ -126,8 +132,8 @@ class _Ended:
 class Bridge:
     """The external tools, the front ends that run them, and the open calls.
 
-    Pass the bridge to the executor of the bus. Add the tools of `tools()` to the registry of each
-    session. Use the bridge from the event loop of the bus only.
+    Pass the bridge to the executor that uses the same bus. Add the tools of `tools()` to the
+    registry of each session. Use the bridge only in the event loop of the bus.
     """
 
     def __init__(
@@ -138,7 +144,7 @@ class Bridge:
         clock: Clock | None = None,
         reconnect_seconds: float = RECONNECT_SECONDS,
     ) -> None:
-        """Create a bridge. `reserved` are names of other tools, which no external tool may have."""
+        """Create a bridge. No external tool may have one of the names in `reserved`."""
         self._bus = bus
         self._reserved = frozenset(reserved)
         self._clock = clock or SystemClock()
@@ -161,14 +167,14 @@ class Bridge:
         self._tools[definition.name] = external_tool(definition, self._ask)
 
     def tools(self) -> tuple[ExternalTool, ...]:
-        """Return all external tools, in the order of their first definitions."""
+        """Return all external tools, in the order in which their names were first defined."""
         return tuple(self._tools.values())
 
     def connect(self, front_end: str, *, runs: Collection[str] = (EVERY_TOOL,)) -> "Connection":
         """Connect the front end with this name, which runs the tools named in `runs`.
 
-        The connection replaces an earlier connection of the same front end. The iteration over the
-        earlier connection ends. The bridge offers the front end's unanswered calls to it again.
+        If the front end is already connected, the earlier connection is closed, which ends the
+        iteration over it. The new connection receives the unanswered calls of the front end again.
         """
         self._forget_gone()
         known = self._front_ends.setdefault(front_end, _FrontEnd(front_end))
@@ -184,11 +190,14 @@ class Bridge:
         return connection
 
     def attach(self, front_end: str, request_id: UUID) -> None:
-        """Send the calls of a request to the given front end instead of the newest front end."""
+        """Send the calls of a request to the given front end.
+
+        Calls of other requests are sent to the newest front end.
+        """
         self._front_ends.setdefault(front_end, _FrontEnd(front_end)).requests.add(request_id)
 
     def release(self, request_id: UUID) -> None:
-        """Forget the front end of a request that has ended."""
+        """Forget which front end belongs to a request, because the request has ended."""
         for front_end in self._front_ends.values():
             front_end.requests.discard(request_id)
 
@@ -252,7 +261,7 @@ class Bridge:
         try:
             return await self._answered(call, tool)
         except asyncio.CancelledError:
-            if answer.done():  # the answer arrived at the moment at which the call ended
+            if answer.done():  # the answer arrived just as the call was cancelled
                 await self._publish_late(call, failed=answer.exception() is not None)
             raise
         finally:
@@ -276,7 +285,10 @@ class Bridge:
         return call.answer.result()
 
     def _remember(self, slot: _Slot, call: _Call) -> None:
-        """Keep an ended call for late answers, and withdraw it if it has no answer."""
+        """Remember an ended call, so that a late answer is recognized.
+
+        If the call has no answer, send a withdrawal to the front end.
+        """
         self._ended[slot] = _Ended(call, call.answer.done())
         if len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
@@ -286,9 +298,10 @@ class Bridge:
                 call.front_end.connection.send(Withdrawal(*slot))
 
     def _front_end_for(self, tool: str, request_id: UUID) -> _FrontEnd | None:
-        """Return the front end for a call: the front end of its request, or else the newest.
+        """Return the front end for a call.
 
-        Returns None if no connected or recently disconnected front end runs the tool.
+        It is the front end of the call's request, or else the newest. Returns None if no connected
+        or recently disconnected front end runs the tool.
         """
         running = [
             each
@@ -306,7 +319,10 @@ class Bridge:
         )
 
     def _may_come_back(self, front_end: _FrontEnd) -> bool:
-        """Whether a front end is connected, or left so recently that calls wait for it."""
+        """Whether calls can be sent to a front end.
+
+        It is connected, or left so recently that calls still wait for its return.
+        """
         earliest = self._clock.monotonic() - self._reconnect_seconds
         return front_end.connection is not None or front_end.left_at > earliest
 
@@ -348,7 +364,10 @@ class Connection:
     async def answer(
         self, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Answer a call with a failure, or with the result of its tool, which is any JSON value."""
+        """Answer a call.
+
+        `answer` is the result of its tool, which is any JSON value, or a failure.
+        """
         return await self._bridge.settle(self._front_end.name, request_id, key, answer)
 
     async def report(self, request_id: UUID, key: CallKey, text: str) -> None:
@@ -374,7 +393,7 @@ class Connection:
 
 
 async def _answer_or_change(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
-    """Wait until there is an answer, or until the front end connects or leaves."""
+    """Wait until there is an answer, or the front end of the call connects or leaves."""
     change = asyncio.ensure_future(changed.wait())
     waited: set[asyncio.Future[Any]] = {answer, change}
     try:

@@ -20,7 +20,7 @@ from treadle.tools.contract import (
 )
 from treadle.tools.schemas import JsonSchema, in_words, plain_schema, schema_at
 
-if TYPE_CHECKING:  # this library is slow to import, and most sessions have no front end
+if TYPE_CHECKING:  # a slow import, needed only for external tools
     from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
 
 SHOWN_CHARACTERS = 100
@@ -86,7 +86,7 @@ def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
 
 
 def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
-    """Return a model class that accepts the arguments that the schema of the definition accepts."""
+    """Return a pydantic class that accepts the same arguments as the schema of the definition."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import best_match
 
@@ -105,7 +105,7 @@ def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
         def _fit(cls, value: Any) -> Any:
             error = best_match(validator.iter_errors(value))
             if error is not None:
-                raise _tool_error(name, schema, error)  # pydantic does not wrap this error
+                raise _tool_error(name, schema, error)  # pydantic passes this error on unchanged
             return value
 
     return Given

@@ -76,9 +76,10 @@ def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
 
 
 async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | None:
-    """Handle a message of a front end. Returns the status of its answer, or None for progress.
+    """Handle a message of a front end. Returns the status of an answer, or None for progress.
 
-    The message is a JSON object of one of the types above. Raises UsageError for any other message.
+    The message is the JSON of a `ToolResult`, `ToolFailed` or `Progress`. Raises UsageError for any
+    other message.
     """
     if len(text) > MAX_CHARACTERS:
         raise UsageError(

@@ -20,9 +20,10 @@ _DURATIONS = frozenset({Field.DURATION, Field.TTFT})
 
 
 def read_amount(field: Field, text: str, now_us: int) -> int:
-    """Read `text` as an integer in the unit that conditions on `field` compare.
+    """Read `text` as an integer in the unit of conditions on `field`.
 
     Raises ValueError with a message and a hint.
+
     """
     if field is Field.START:
         return read_moment(text, now_us)

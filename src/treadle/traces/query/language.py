@@ -33,7 +33,11 @@ _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
 
 
 MAX_VALUES = 300
-"""The maximum number of values in a query. SQLite's expressions are at most 1,000 deep."""
+"""The maximum number of values in a query.
+
+Each value can make the SQL expression deeper, and SQLite refuses an expression with more than 1,000
+levels.
+"""
 
 
 class QuerySyntaxError(UsageError):
@@ -48,9 +52,10 @@ class QuerySyntaxError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as a pattern. Quoted characters match only themselves.
+    """A value as a pattern.
 
-    Its position in the query is `start` to `end` (exclusive), in characters from 0.
+    Quoted characters match only themselves. The value is at `start` to `end` (exclusive) of the
+    query, in characters from 0.
     """
 
     pattern: str

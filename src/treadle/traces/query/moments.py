@@ -54,7 +54,7 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
 def read_period(text: str, now_us: int) -> tuple[int, int | None]:
     """Return the bounds of the period named `text`.
 
-    An unknown name raises ValueError with valid names.
+    Raises ValueError for an unknown name. The hint of the error lists the valid names.
     """
     if text.lower() not in list(Period):
         raise ValueError(f"{text!r} is not a period.", f"It is one of {', '.join(Period)}.")

@@ -19,7 +19,7 @@ class Pagination:
     """The position of a page in its list. `total` is None if counting would take long.
 
     `next_cursor` requests the next page. It is None on the last page. A cursor stays valid while
-    spans arrive. The next page then neither repeats nor skips rows.
+    spans arrive. When spans arrive, the next page neither repeats nor skips rows.
     """
 
     offset: int
@@ -51,7 +51,7 @@ class Part(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The last row of a page, by its sort value and its key. An unknown value is None."""
+    """The sort value and the key of the last row of a page. An unknown sort value is None."""
 
     value: int | None
     key: int

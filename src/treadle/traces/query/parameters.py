@@ -14,7 +14,7 @@ from treadle.traces.query.moments import Period, period_bounds, read_moment
 
 
 def _listed(value: object) -> object:
-    """Split a string at its commas, the form of lists in URLs. Return a list unchanged."""
+    """Split a string at its commas, which separate names in URLs. Return a list unchanged."""
     given = value if isinstance(value, list | tuple) else [value]
     names: list[object] = []
     for each in given:

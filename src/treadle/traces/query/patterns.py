@@ -1,4 +1,7 @@
-r"""Patterns of the query language: `*` matches any text, `?` one character, and `\` escapes."""
+r"""Patterns of the query language.
+
+`*` matches any text, and `?` matches one character. After `\`, a wildcard is an ordinary character.
+"""
 
 import re
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SHORTEST = 1024
-"""The minimum number of characters of base64 that is stored as an attachment."""
+"""The minimum length, in characters, of base64 that is stored as an attachment."""
 
 _BLOCK = SHORTEST // 2
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
@@ -39,10 +39,11 @@ class Attachment:
 
 
 def may_hold_base64(text: str) -> bool:
-    """Return whether `text` may contain a long sequence of base64. False is always correct.
+    """Return whether `text` may contain a long sequence of base64. If False, it contains none.
 
     The check is quick. It reads blocks of half the minimum length, so every long sequence contains
     a block. Other text rarely has a block without spaces and quotation marks.
+
     """
     return any(
         text.find(" ", start, start + _BLOCK) < 0 and text.find('"', start, start + _BLOCK) < 0
@@ -84,7 +85,7 @@ def is_random(run: str) -> bool:
 def _decoded(run: str) -> tuple[bytes, int] | None:
     """Return the decoded bytes, and the number of decoded characters.
 
-    None if the sequence is not base64. Characters that are not decoded stay text.
+    The result is None if the sequence is not base64. Characters that are not decoded stay text.
     """
     if not is_random(run):
         return None

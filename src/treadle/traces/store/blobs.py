@@ -101,7 +101,7 @@ def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, byt
 
 
 def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
-    """Return the blob with a hexadecimal hash. None if it does not exist."""
+    """Return the blob with a hexadecimal hash, or None if it does not exist."""
     try:
         key = bytes.fromhex(hash_hex)
     except ValueError:

@@ -29,7 +29,7 @@ class Column:
     source: str = ""
     """A dotted path of Python attributes of `RowSource`.
 
-    By default, it is the attribute of the span that has the name of the column.
+    By default, it is the span's attribute with the name of the column.
     """
     convert: Callable[[Any], Any] | None = None
     """Converts the value of the source for SQLite. By default, the value is stored unchanged."""
@@ -108,7 +108,10 @@ class SpanRow(NamedTuple):
     start_us: Annotated[int, Column("INTEGER NOT NULL")]
     end_us: Annotated[int | None, Column("INTEGER")]
     duration_us: Annotated[int | None, Column("INTEGER")]
-    """The duration in microseconds. NULL if the span is unfinished or ended before it started."""
+    """The duration in microseconds.
+
+    It is NULL if the span is unfinished or ended before it started.
+    """
     work_us: Annotated[int | None, Column("INTEGER", "span", _work_us)]
     """The duration in microseconds, without the time that the span waited for a person."""
     ttft_us: Annotated[int | None, Column("INTEGER", "span.time_to_first_token_us")]
@@ -123,7 +126,7 @@ class SpanRow(NamedTuple):
     counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
     """1 if the sums include this call, its tokens and its cost, and otherwise 0."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
-    """The labels as a JSON list. NULL if the span has no labels."""
+    """The labels as a JSON list. It is NULL if the span has no labels."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 

@@ -84,10 +84,11 @@ class Readers:
 
 
 class LogKeeper:
-    """Moves committed pages from the write-ahead log into the file, after callers are notified.
+    """Moves committed pages from the write-ahead log into the file, after the commit is announced.
 
     SQLite cannot truncate the log while a reader uses an old state. When the log is large, the
     writer waits for the current readers, which have deadlines, and truncates it.
+
     """
 
     def __init__(self, path: Path) -> None:

@@ -3,8 +3,8 @@
 The compressed bytes are a line of JSON, `[fields, moved, sizes]`, followed by the unchanged input
 and output. `sizes` are the lengths of the input and the output in characters. Fields with their
 default values are omitted. A value may be stored elsewhere: in blobs, or in another field of the
-span. Then `moved` lists the value with its path, and the fields contain null instead. Therefore no
-value of a span can be mistaken for a reference.
+span. `moved` lists these values with their paths, and the fields contain null in their place. The
+fields contain no references, so no value of a span can be mistaken for one.
 """
 
 import json
@@ -31,7 +31,11 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _Path = list[str | int]
 _Moved = list[tuple[_Path, list[blobs.Part] | str]]
-"""For each value that is stored elsewhere: its path, and its parts or the name of a field."""
+"""The values that are stored elsewhere.
+
+An entry has the path of the value, and either its parts or the name of the field with the same
+text.
+"""
 _Values = dict[str, Any]  # a JSON object, as `_values` returns it
 
 _ONE = """
@@ -62,7 +66,7 @@ def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
-    """Return the stored span with these ids. None if it does not exist."""
+    """Return the stored span with these ids, or None if it does not exist."""
     found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
     return _decoded(connection, [found[0]])[0] if found else None
 

@@ -19,7 +19,8 @@ Counters = list[int]
 LONGEST_US = 10**12
 """The maximum duration that a span adds to a sum, in microseconds (about 11 days).
 
-Without this limit, a start time of 0 could overflow the sum.
+A span with a start time of 0 has a duration of decades. Without this limit, such durations could
+overflow the sum.
 """
 MAX_TOKENS = 10**12
 MAX_NANO_DOLLARS = 10**14

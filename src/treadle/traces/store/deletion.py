@@ -62,9 +62,10 @@ class Size:
         return self.bytes * spans // self.spans if self.spans else 0
 
     def excess_spans(self, max_bytes: int | None) -> int:
-        """Return the approximate number of spans to delete to reach `max_bytes`.
+        """Return about how many spans must be deleted so that the store has at most `max_bytes`.
 
         The result is 0 if `max_bytes` is None.
+
         """
         if max_bytes is None or self.bytes <= max_bytes:
             return 0
@@ -139,7 +140,7 @@ def preview_prune(
 ) -> HeldTraces:
     """Return the totals of the traces that pruning with these limits would delete.
 
-    Deletes nothing.
+    Nothing is deleted.
     """
     size = size_of(connection)
     runs: set[str | bytes | None] = set()
@@ -168,7 +169,7 @@ _PAGES_AT_ONCE = 500
 _CLEANED_FRACTION = 20
 """Pruning cleans the file if it deletes at least a twentieth of the spans."""
 _MAX_REWRITTEN_BYTES = 100_000_000
-"""The maximum size in bytes of a file that is rewritten. Rewriting takes about a second."""
+"""The maximum size in bytes of a file that is rewritten. Rewriting it takes about a second."""
 _LOG_ATTEMPTS = 50
 _LOG_WAIT_MS = 200
 

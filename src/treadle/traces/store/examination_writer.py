@@ -125,7 +125,7 @@ class ExaminationWriter:
         return len(batch.spans)
 
     def _start(self, examiner: SpanExaminer) -> None:
-        """Delete the results with another digest, some rows at a time, so that ingest can write."""
+        """Delete results with another digest in steps, so that spans can be written in between."""
         while self._do(lambda connection: _delete_some(connection, examiner)):
             pass
 

@@ -8,7 +8,7 @@ from treadle.spans.span import Span
 
 
 class ExaminationTable(StrEnum):
-    """The tables of results. Each has one examiner at a time."""
+    """The tables of results. Each table has the results of one examiner at a time."""
 
     EXAMINED = "examined"
     """The results of the built-in detectors."""

@@ -33,8 +33,8 @@ class ListedSpan(NamedTuple):
     """A span as lists show it.
 
     `key` orders spans by their start. The previews are the beginnings of the input and the output.
-    `counted` is false for a model call that contains another one. Only the inner call then counts,
-    with its tokens and its cost.
+    `counted` is false for a model call that contains another one. Only the inner one of these calls
+    counts, with its tokens and its cost.
     """
 
     key: Annotated[int, From("s.id"), JsonField(omit=True)]
@@ -95,7 +95,10 @@ class Sums:
 
 
 def sums(*counters: int | None) -> Sums:
-    """Return the sums of a row of counters. Without any span, all counters are None."""
+    """Return the sums of a row of counters.
+
+    If there is no span, SQL returns None for all counters.
+    """
     of = {name: count or 0 for name, count in zip(COUNTER_NAMES, counters, strict=True)}
     metered = of["metered"] > 0
     usage = Usage(
@@ -151,7 +154,7 @@ class RunSummary(NamedTuple):
 
 
 RUN_SUMMARY = Selection(RunSummary, "g", given=("models", "labels"))
-"""Reads from runs `g`, their root spans `s`, and the traces `t` of these spans."""
+"""Reads a `RunSummary` from runs `g`, their root spans `s`, and the traces `t` of these spans."""
 
 
 def _title(question: str | None, name: str) -> str:
@@ -159,7 +162,11 @@ def _title(question: str | None, name: str) -> str:
 
 
 class ThreadSummary(NamedTuple):
-    """A thread as lists show it. `title` is the question or the name of its first run."""
+    """A thread as lists show it.
+
+    `title` is the question of its first run. If the run has no question, `title` is the name of its
+    root span.
+    """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
     thread_id: str
@@ -173,7 +180,7 @@ class ThreadSummary(NamedTuple):
 
 
 THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels"))
-"""Reads from threads `g` and the spans `s` that are the roots of their first runs."""
+"""Reads a `ThreadSummary` from threads `g` and the root spans `s` of their first runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,17 +269,19 @@ KnownIntegers = Annotated[list[int | None], JsonField(as_is=True)]
 
 @dataclass(slots=True)
 class Columns:
-    """The spans of a trace as columns, parents before children, and children by their start.
+    """The spans of a trace as columns.
 
-    `parents` are positions in these lists, or -1 for no parent. `names`, `kinds`, `operations`,
-    `models` and `statuses` are positions in `Skeleton.texts`, or -1 for no value. `starts` are
-    microseconds since the start of the trace. `first_tokens` are microseconds since the start of
-    the span. `costs` are billionths of a US dollar.
+    Parents come before children, and siblings are sorted by start. `parents` are positions in these
+    lists, or -1 for no parent. `names`, `kinds`, `operations`, `models` and `statuses` are
+    positions in `Skeleton.texts`, or -1 for no value. `starts` are microseconds since the start of
+    the trace. `first_tokens` are microseconds since the start of the span. `costs` are billionths
+    of a US dollar.
 
     `flags` are sums of powers of two. 1 means that the span is its own ancestor, and 2 that it is a
     parent that never arrived. 4 means that it ended before it started, and 8 that it is unfinished.
     16 means that it is outside of the time of its parent. 32 means that it is a model call that
     contains another one, which counts instead.
+
     """
 
     span_ids: Annotated[list[str], JsonField(as_is=True)]
@@ -428,7 +437,7 @@ class Summary:
 class SpanChange:
     """A span that was written, with its revision at that time.
 
-    `ended` states whether it has ended.
+    `ended` states whether the span has ended.
     """
 
     trace_id: str

@@ -61,7 +61,8 @@ TABLES: tuple[str, ...] = (
     """CREATE VIRTUAL TABLE texts USING fts5(
         name, input, output, tokenize = "unicode61 remove_diacritics 2"
     )""",
-    # Less frequent merges make writing a tenth cheaper. A search then reads a few more segments.
+    # Less frequent merges make writing a tenth cheaper. With this setting, a search reads a few
+    # more segments.
     "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     # One row for each trace. `own_run` and `own_thread` are the smallest ids that its spans name.
     # The run of a trace is `own_run`, or the trace's id if `own_run` is NULL. A trace belongs to

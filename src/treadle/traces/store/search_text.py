@@ -1,4 +1,4 @@
-"""Extracts the plain text that text search reads from the input or output of a span."""
+"""Extracts the plain text of a span's input or output, which text search reads."""
 
 import json
 import re
@@ -75,7 +75,7 @@ def newest_text(content: str | None, text: str) -> str:
 
 
 def _parse(content: str) -> JsonValue | None:
-    """Return the list or object in the JSON text `content`. None for any other text."""
+    """Return the list or object in the JSON text `content`, or None for any other text."""
     if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
         return None
     try:

@@ -41,13 +41,13 @@ class SpanKeys:
     """Assigns keys to new spans, each built from the microsecond of the start and a position.
 
     The position distinguishes the spans of one microsecond. A microsecond is full when all its
-    positions are taken. Then further spans get keys of the next microsecond that is not full. Full
-    microseconds are cached to save look-ups.
+    positions are taken. Further spans of a full microsecond get keys of the next microsecond that
+    is not full. Full microseconds are cached to save look-ups.
     """
 
     def __init__(self) -> None:
         self._spilled: dict[int, int] = {}
-        """For each full microsecond, the later microsecond whose keys its spans get."""
+        """Maps a full microsecond to the later microsecond whose keys its spans get."""
 
     def assign(self, connection: sqlite3.Connection, starts: Sequence[int]) -> list[int]:
         """Return a free key for each start, which is in Unix microseconds.
@@ -199,7 +199,7 @@ def newest_revision(connection: sqlite3.Connection) -> int:
 
 
 def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
-    """Delete the rows of spans in all tables except the sums, and the blobs without uses."""
+    """Delete the rows of spans in all tables except the sums. Also delete blobs without uses."""
     ordered = sorted(keys)
     if not ordered:
         return

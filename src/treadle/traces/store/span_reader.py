@@ -84,9 +84,10 @@ class SpanReader(Protocol):
     def values(
         self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
     ) -> FieldValues:
-        """Return the values of a field that contain `text`, each with its number of spans.
+        """Return a field's values that contain `text`, each with its number of spans.
 
         Raises UsageError for a field whose values are not counted.
+
         """
         ...
 

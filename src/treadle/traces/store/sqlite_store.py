@@ -118,15 +118,16 @@ class SqliteTraceStore(SpanReader):
         return self._readers.reader()
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """Return the complete span, exactly as it was written. None if it does not exist."""
+        """Return the complete span, exactly as it was written, or None if it does not exist."""
         with self.reader() as connection:
             return contents.span(connection, trace_id, span_id)
 
     def trace(self, reference: str) -> Trace:
-        """Return the trace with an id or a prefix of an id. `last` is the trace that started last.
+        """Return the trace with an id or a prefix of an id.
 
-        A UUID may contain dashes. Raises NotFoundError if no trace matches, UsageError if several
-        match, and StoreError if reading fails or takes too long.
+        `last` means the trace that started last. A UUID may contain dashes. Raises NotFoundError if
+        no trace matches, UsageError if several match, and StoreError if reading fails or takes too
+        long.
         """
         with self.reader() as connection:
             trace_id = _resolve(connection, reference)
@@ -293,7 +294,7 @@ class SqliteTraceStore(SpanReader):
             return deletion.preview_prune(connection, before_us=before_us, max_bytes=max_bytes)
 
     def blob(self, hash_hex: str) -> Blob | None:
-        """Return the blob with a BLAKE2b-256 hash in hexadecimal. None if it does not exist."""
+        """Return the blob with a BLAKE2b-256 hash in hexadecimal, or None if it does not exist."""
         with self.reader() as connection:
             return blobs.read(connection, hash_hex)
 

@@ -1,7 +1,7 @@
 """Runs SQL statements over many rows, packs text for SQLite, and reads rows as named tuples.
 
-Each step of SQLite releases the interpreter lock. Another thread that runs Python may then hold the
-lock for up to 5 ms. Therefore one statement writes about a hundred rows.
+Each step of SQLite releases the interpreter lock. After each step, another thread that runs Python
+may hold the lock for up to 5 ms. Therefore one statement writes about a hundred rows.
 """
 
 import json

@@ -79,7 +79,7 @@ class TraceState:
     last_us: int | None = None
     sums: Counters = field(default_factory=nothing)
     unnamed: bool = False
-    """Whether a span no longer names a run or a thread, since it was removed or replaced."""
+    """Whether a span that named a run or a thread was removed, or no longer names it."""
     shrunk: bool = False
     """Whether the span that determined the start or the end of the trace was removed."""
     uprooted: bool = False

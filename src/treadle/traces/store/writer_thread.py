@@ -185,7 +185,7 @@ class Writer:
         full = self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES
         if (
             full and self._spans
-        ):  # a single request is already in memory, so it is accepted at any size
+        ):  # if no span waits, a request of any size is accepted: it is already in memory
             return StoreBusyError(
                 f"The trace store is too slow: {self._spans} spans wait.",
                 hint="Try again in a second. If the error remains, check whether its disk is"
@@ -213,7 +213,7 @@ class Writer:
                 else:
                     self._commit(connection, work)
                     self._log.keep_small(connection, sum(part.size for part in work))
-            except Exception as error:  # noqa: BLE001  (a writer that ends would hold up all)
+            except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
                 if isinstance(work, _Job):
                     work.fail(error)
                 else:
@@ -284,11 +284,11 @@ class Writer:
         for listener in self._listeners:
             try:
                 listener(newest)
-            except Exception:  # noqa: BLE001  (spans are kept whatever it does)
+            except Exception:  # noqa: BLE001  (the spans are already stored)
                 _log.exception("A listener to the trace store failed")
 
     def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
-        """Record the result of these parts, and complete the requests without further parts."""
+        """Record the result of these parts. Complete the requests whose parts are all settled."""
         for part in group:
             ticket = part.ticket
             with self._waiting:  # the calling thread settles a part that it could not prepare
@@ -306,9 +306,10 @@ class Writer:
 
 
 def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
-    """Split a request into batches that each fit into a commit. Returns each with its size.
+    """Split a request into batches that each fit into a commit. Returns each batch with its size.
 
     The result has at least one batch.
+
     """
     shares: list[tuple[Sequence[Span], int]] = []
     some: list[Span] = []

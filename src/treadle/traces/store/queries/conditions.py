@@ -1,8 +1,8 @@
 """Conditions on spans as SQL, and the full-text matches that they need.
 
 The full-text index contains words: sequences of letters and digits, without case and accents. The
-index finds candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is
-then searched literally in the text that is stored with the index.
+index finds candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, must
+also be in the text of a candidate literally. The text is stored with the index.
 """
 
 import json
@@ -31,9 +31,9 @@ class TextTerm:
     """How the store tests one text condition."""
 
     match: str | None
-    """The argument of MATCH. None if the term does not contain a word of the index."""
+    """The argument of MATCH. It is None if the term does not contain a word of the index."""
     literal: str | None
-    """The case-folded text that a span must contain. None if MATCH is enough."""
+    """The case-folded text that a span must contain. It is None if MATCH is enough."""
 
 
 def text_term(condition: Condition) -> TextTerm:
@@ -85,7 +85,10 @@ def _unspaced(character: str) -> bool:
 
 
 _SPILL_US = 1_000_000
-"""The maximum difference between the key and the start of a span, in microseconds (`SpanKeys`)."""
+"""The time in a span's key is at most this many microseconds after the span's start.
+
+See `SpanKeys`.
+"""
 
 TOKENS = "coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)"
 
@@ -124,7 +127,7 @@ _NAMED = {
         SELECT min(provider) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL AND provider > ?""",
 }
-"""For each field that is not in `rollups`, SQL that finds the next value in an index."""
+"""Maps a field that is not in `rollups` to SQL that finds its next value in an index."""
 
 _MAX_NAMES = 5_000
 _MAX_SIMILAR = 500
@@ -186,10 +189,11 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
-    """Replace the patterns in `query` by the values that they match, if a field has few values.
+    """Replace each pattern in `query` by the values that it matches, if its field has few values.
 
     If no span in the period has an excluded label, the condition on this label is removed. The
     switch `own` is removed too, because every span meets it.
+
     """
     return Query(
         tuple(
@@ -217,9 +221,9 @@ def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
 
 
 def key_bounds(query: Query, key: str) -> Sql:
-    """Return the range of keys that the times in `query` allow. The range may include later spans.
+    """Return the range of keys that the times in `query` allow.
 
-    `key` is the column that contains the keys.
+    The range may include spans that start later. `key` is the column that contains the keys.
     """
     parts = []
     for condition in query.of(Field.START):

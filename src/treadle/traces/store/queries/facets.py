@@ -74,10 +74,11 @@ COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 def value_counts(
     connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
 ) -> FieldValues:
-    """Return the values of a field that contain `text`, with the number of matching spans of each.
+    """Return a field's values that contain `text`, each with its number of matching spans.
 
     Values that begin with `text` come first. The case of ASCII letters is ignored. Raises
     UsageError for a field whose values are not counted.
+
     """
     if field not in COUNTED:
         listed = ", ".join(sorted(each.value for each in COUNTED))

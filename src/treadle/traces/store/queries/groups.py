@@ -147,7 +147,8 @@ def _less_own(
 ) -> Sql | None:
     """Return SQL for the stored sums minus the sums of Treadle's own calls.
 
-    None if the query does not exclude these calls, or if the stored sums cannot answer the rest.
+    The result is None if the query does not exclude these calls, or if the stored sums cannot
+    answer the rest of the query.
     """
     rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
     if rest == query:
@@ -223,7 +224,7 @@ def _from_rollups(
 ) -> Sql | None:
     """Return SQL for `rollups` of whole hours, and for spans of the partial hours at both ends.
 
-    None if `rollups` cannot answer the query.
+    The result is None if `rollups` cannot answer the query.
     """
     others = [each for each in query.conditions if each.field is not Field.START]
     span = _hours([each for each in query.conditions if each.field is Field.START])
@@ -265,7 +266,7 @@ def _from_rollups(
 def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
     """Return the condition that selects rows of `rollups`.
 
-    None if these rows cannot answer the query.
+    The result is None if these rows cannot answer the query.
     """
     if not others:
         return Sql("dimension = ?", (dimension or "all",))
@@ -286,7 +287,7 @@ def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> S
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
     """Return the start and end (exclusive) of the period.
 
-    None if the conditions are not one range.
+    The result is None if the conditions are not one range.
     """
     since: int | None = None
     until: int | None = None

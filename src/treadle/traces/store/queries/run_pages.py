@@ -90,7 +90,7 @@ class _ListSql:
     start: str
     duration: str
     row_condition: Callable[[Condition], Sql | None]
-    """The SQL of a condition on the row itself. None for a condition on its spans."""
+    """Returns the SQL of a condition on the row itself, or None for a condition on its spans."""
 
 
 def runs_page(
@@ -137,7 +137,7 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit
 
 
 def row_level_lists(field: Field) -> tuple[Rows, ...]:
-    """Return the lists that compare this field with whole runs or threads, not with spans."""
+    """Return the lists in which a condition on this field tests whole rows, not their spans."""
     condition = Condition(field, Operator.IS)
     lists = ((Rows.RUNS, _RUNS), (Rows.THREADS, _THREADS))
     return tuple(rows for rows, listed in lists if listed.row_condition(condition) is not None)
@@ -187,8 +187,8 @@ def _total_condition(listed: "_ListSql", condition: Condition) -> Sql | None:
         Field.OUTPUT: "iif(g.metered OR g.output_tokens, g.output_tokens, NULL)",
         Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
         Field.DURATION: listed.duration,
-        # A thread matches a period if it was active in the period. Then its last activity is after
-        # the beginning of the period, and its start is before the end.
+        # A thread matches a period if it was active in the period: its last activity is after the
+        # beginning of the period, and its start is before the end.
         Field.START: listed.time if condition.operator.value.startswith(">") else listed.start,
     }
     if condition.field is Field.ERROR:
@@ -334,7 +334,7 @@ def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
 def _total(
     connection: sqlite3.Connection, listed: _ListSql, where: Sql, query: Query
 ) -> int | None:
-    """Return the number of matching rows. None if counting them would need too many tests."""
+    """Return the number of matching rows, or None if counting them would need too many tests."""
     if not query.conditions:
         return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
     fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"

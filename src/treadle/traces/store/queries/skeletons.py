@@ -27,7 +27,8 @@ class Flag(IntFlag):
     """The span is a model call that contains another one. Only the inner call counts in sums."""
 
 
-# These are plain integers. Operations on enumeration members took most of the time of large traces.
+# The flags are plain integers. Operations on enumeration members took most of the time that the
+# skeleton of a large trace needed.
 _CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
 _UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
 _UNCOUNTED = int(Flag.UNCOUNTED)

@@ -36,7 +36,10 @@ MAX_OFFSET = 10_000
 
 _COUNTED = 20_000
 _LOOKED_AT = 3_000
-"""A scan in the order of a value stops after this many spans. Then the matches are sorted."""
+"""A scan in the order of a value stops after this many spans.
+
+If the spans do not fill the page, all matching spans are sorted instead.
+"""
 _VALUES = {
     SortKey.DURATION: "s.duration_us",
     SortKey.COST: "s.cost_nano",
@@ -142,7 +145,8 @@ def _known_rows(
         known = joined([known, behind])
     order = f"{value} {way}, s.id {way}"
     if source.walks and query.conditions:
-        # If matching spans are rare, reading a million rows in that order takes seconds.
+        # If matching spans are rare, reading a million rows in that order takes seconds. Therefore
+        # only the first rows are read.
         head = Source(
             Sql(
                 f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
@@ -194,9 +198,10 @@ def _select(
 
 
 def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
-    """Return the number of matching spans. None if counting them would take long.
+    """Return the number of matching spans, or None if counting them would take long.
 
     If all matching spans were read, they need not be counted.
+
     """
     if not more:
         return read

@@ -31,10 +31,10 @@ JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = 
 _COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
 _WHOLE_ROWS = 4
-"""The cost of one look-up by another index, as a number of spans read from `spans_in_short`."""
+"""Reading a span by another index costs as much as this many spans of `spans_in_short`."""
 
 _SIFTED = 10
-"""The assumed number of spans to read from a sorted index for each matching span."""
+"""The assumed number of spans that are read from a sorted index to find one matching span."""
 
 _COUNTS = {
     Field.TRACE: "SELECT sum(spans) FROM traces WHERE trace_id IN ({})",
@@ -93,7 +93,7 @@ _RANGES = {
         TOKENS,
     ),
 }
-"""For each field: an index, the condition of the index, and the expression that orders it."""
+"""Maps a field to an index, the index's condition, and the expression that orders the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def best_source(
         fewest = min(source.count for source in narrower)
         met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
         least = (met, everything)
-    # Without other conditions every row matches.
+    # If the query has only one condition, every row of the source matches.
     sifted = wanted * (_SIFTED if len(query.conditions) > 1 else 1)
     for source in narrower:
         ordered = source.in_time_order and order is SortKey.TIME
@@ -151,7 +151,8 @@ def best_source(
 def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
     """Return the source that needs the fewest rows to sum up all matching spans.
 
-    Many spans are read from the index `spans_in_short`, even if another index selects them.
+    If many spans match, they are read from the index `spans_in_short`, even if another index
+    selects them. Reading their whole rows by another index would take longer.
     """
     best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     reach = _reach(connection, query, SortKey.TIME)
@@ -168,7 +169,7 @@ def spans_in_all(connection: sqlite3.Connection) -> int:
 def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
     """Return the spans that the full-text index finds, in the order of time.
 
-    None if the index cannot be used for the query.
+    The result is None if the index cannot be used for the query.
     """
     terms = [
         (condition, text_term(condition))
@@ -276,7 +277,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
 
 
 def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
-    """Return the approximate number of matching spans. None if no index can be used."""
+    """Return the approximate number of matching spans, or None if no index can be used."""
     if condition.field is Field.SPAN:
         return len(condition.values)
     if condition.field in {Field.STATUS, Field.ERROR}:

@@ -53,7 +53,7 @@ def newest_asked_about(connection: sqlite3.Connection) -> int:
 
 
 TOP = 5
-"""The number of worst spans of each kind."""
+"""The maximum number of errors, of slowest spans and of most expensive spans in a summary."""
 
 MAX_GROUPS = 100
 """The maximum number of models, of tools, of operations and of labels in a summary."""
