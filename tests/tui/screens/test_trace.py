@@ -189,3 +189,13 @@ def test_any_text_of_a_span_is_literal(text: str, kind: SpanKind) -> None:
         drawn = draw_row(row, columns, total_us=2, mark="▾")
         assert drawn.cell_length <= columns
         assert in_line(drawn.plain) == drawn.plain
+
+
+async def test_the_trace_is_read_again_while_its_details_are_read(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        await terminal.pilot.press("ctrl+t")
+        screen = await opened(terminal)
+        screen.action_trace_reload()
+        assert not await screen.preview(0, 40)
+        await terminal.until(lambda: "It adds." in terminal.text())

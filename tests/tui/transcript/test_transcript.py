@@ -265,3 +265,15 @@ async def test_a_new_conversation_waits_for_the_message_that_is_sent(tmp_path: P
         await terminal.app.run_named("new")
         await terminal.until(lambda: "It adds." in terminal.text())
         assert "> What does add do?" in terminal.text()
+
+
+async def test_pages_of_the_transcript_can_be_scrolled_to_the_end(tmp_path: Path) -> None:
+    long = "\n\n".join(f"Line {number} has **words**. " + "x " * 90 for number in range(60))
+    async with running(tmp_path, [Answer(long), Answer(long)]) as terminal:
+        await terminal.ask("one")
+        await terminal.ask("two")
+        transcript(terminal).focus()
+        for key in ("home", *["pagedown"] * 40, *["pageup"] * 5, *["pagedown"] * 8):
+            await terminal.pilot.press(key)
+        await terminal.until(lambda: "Line 59" in terminal.text())
+        assert transcript(terminal).following

@@ -71,13 +71,15 @@ class TraceScreen(Picker[int, AnalystQuestion]):
 
     async def preview(self, value: int, columns: int) -> Content:  # noqa: ARG002
         """The details of a span. An event shows its own row."""
-        assert self._tree is not None
-        row = self._tree.view.rows[value]
+        tree = self._tree
+        if tree is None or value >= len(tree.view.rows):  # the trace is read again
+            return Content()
+        row = tree.view.rows[value]
         if row.span_id is None:
             return foreign("\n".join((row.name, row.detail, *row.notes)))
         if self._details is not None and self._details[:2] == (value, self._whole):
             return self._details[2]
-        span = await self._workbench.span(self._tree.view.trace_id, row.span_id)
+        span = await self._workbench.span(tree.view.trace_id, row.span_id)
         content = await asyncio.to_thread(span_detail, span, row, whole=self._whole)
         self._details = value, self._whole, content
         return content

@@ -6,7 +6,7 @@ person reads earlier lines, the first visible line stays where it is.
 """
 
 from collections import OrderedDict
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -240,6 +240,10 @@ class Transcript(ScrollView, can_focus=True):
         if not self._settling:
             self.following = new_value >= self.max_scroll_y
             self._settle()
+
+    def _scroll_to(self, *position: float | None, animate: bool = True, **options: Any) -> bool:  # noqa: ARG002
+        """Scroll at once. A scroll during a step of Textual's animation would raise KeyError."""
+        return super()._scroll_to(*position, animate=False, **options)
 
     def on_click(self, event: events.Click) -> None:
         """Select the clicked item or target. A click on its fold line or its target opens it."""
