@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.pictures import Picture
 from tests.tui.terminal import Terminal, running
 from treadle.tui.actions import ACTIONS, Where
@@ -72,3 +74,14 @@ async def test_theme_is_chosen_by_its_name(tmp_path: Path) -> None:
         assert await terminal.app.run_named("theme", "purple")
         assert terminal.app.theme == "light"
         await terminal.until(lambda: shows(terminal, "That is not a theme."))
+
+
+@pytest.mark.parametrize("key", ["ctrl+p", "f1"])
+async def test_enter_in_a_new_list_of_actions_does_not_end_the_terminal(
+    tmp_path: Path, key: str
+) -> None:
+    async with running(tmp_path) as terminal:
+        await terminal.pilot.press(key, "enter")
+        await terminal.pilot.pause(0.2)
+        assert terminal.app.is_running
+        assert terminal.app.return_code is None

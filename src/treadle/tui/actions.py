@@ -59,6 +59,12 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
+    Action("help", "Keys and commands", "List every key of the present screen.", Where.ANYWHERE,
+           keys=("f1", "question_mark"), slash="help"),
+    Action("palette", "Command palette", "Find and run any action by its name.", Where.ANYWHERE,
+           keys=("ctrl+p",), emacs=("alt+x",), in_palette=False),
+    Action("theme", "Theme", "Choose the colours: dark, light, high-contrast or ansi.",
+           Where.ANYWHERE, slash="theme", argument="NAME"),
     Action("quit", "Quit", "End the terminal. A running turn is cancelled first.", Where.ANYWHERE,
            keys=("ctrl+q",), slash="quit"),
     Action("interrupt", "Copy, or interrupt",
@@ -66,12 +72,6 @@ ACTIONS: tuple[Action, ...] = (
            Where.ANYWHERE, keys=("ctrl+c",), in_palette=False),
     Action("suspend", "Suspend", "Return to the shell. Its command `fg` comes back.",
            Where.ANYWHERE, keys=("ctrl+z",)),
-    Action("help", "Keys and commands", "List every key of the present screen.", Where.ANYWHERE,
-           keys=("f1", "question_mark"), slash="help"),
-    Action("palette", "Command palette", "Find and run any action by its name.", Where.ANYWHERE,
-           keys=("ctrl+p",), emacs=("alt+x",), in_palette=False),
-    Action("theme", "Theme", "Choose the colours: dark, light, high-contrast or ansi.",
-           Where.ANYWHERE, slash="theme", argument="NAME"),
     Action("new", "New conversation", "Start a conversation without earlier messages.",
            Where.CONVERSATION, slash="new"),
     Action("end_turn", "End the turn", "Cancel the running turn. Queued messages stay.",
