@@ -8,7 +8,13 @@ function user(number: number, parent: number | null, stop: string | null = "comp
 }
 
 function reply(number: number, parent: number): Saved {
-  const rest = { calls: [], state: "completed", at_us: number, stop_reason: null, request_id: null };
+  const rest = {
+    calls: [],
+    state: "completed",
+    at_us: number,
+    stop_reason: null,
+    request_id: null,
+  };
   return { number, parent, role: "assistant", text: `a${number}`, ...rest } as Saved;
 }
 
