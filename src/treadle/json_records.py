@@ -1,8 +1,8 @@
 """Reads records from JSON: the inverse of `json_values.to_json`.
 
-`from_json` reads a class by the same annotations by which `to_json` writes it. A value that the
-JSON omits gets its default, or an empty value of its type. Unknown keys are ignored, so that a
-client can read the answers of a newer server.
+`from_json` and `to_json` use the same annotations of a class. A value that the JSON omits gets its
+default, or an empty value of its type. Unknown keys are ignored, so that a client can read the
+answers of a newer server.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,7 +75,9 @@ def _class_reader(kind: type) -> Read:
     if kind in _UNCHANGED:
         return lambda data: _checked(data, kind)
     validate = getattr(kind, "model_validate", None)
-    return validate or _as_is  # a pydantic model, or `_as_is` for `object`
+    return (
+        validate or _as_is
+    )  # the method of a pydantic model, or `_as_is` for other classes such as `object`
 
 
 def _number(data: Any) -> float:
@@ -102,7 +104,7 @@ def _literal_reader(values: tuple[Any, ...]) -> Read:
 def _union_reader(kinds: tuple[Any, ...]) -> Read:
     """Return a function that tries the types in order.
 
-    Only the type None accepts the value None.
+    If one of the types is None, the value None is accepted without trying the other types.
     """
     readers = [_reader(kind) for kind in kinds if kind is not NoneType]
     takes_none = NoneType in kinds
@@ -149,8 +151,8 @@ def _listed(data: Any) -> list[Any]:
 def _record_reader(kind: type) -> Read:
     """Return a function that reads an object.
 
-    It builds the readers of the fields at its first call, because a recursive class needs its own
-    reader.
+    It builds the readers of the fields at its first call. Building them earlier would never end for
+    a recursive class, because a field of such a class needs the reader of that class.
     """
     members: dict[str, _Member] = {}
     marks: dict[str, tuple[Any, ...]] = {}

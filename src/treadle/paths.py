@@ -80,7 +80,7 @@ def is_directory(path: Path) -> bool:
 
 
 def why_private_file(path: Path) -> str | None:
-    """Return why tools must not read a file with such content, or None if they may."""
+    """Return why tools must not read the content of a file, or None if they may read it."""
     from treadle.private_files import HEAD_BYTES, why_private_content
 
     try:
@@ -88,7 +88,7 @@ def why_private_file(path: Path) -> str | None:
             return None
         with path.open("rb") as file:
             return why_private_content(file.read(HEAD_BYTES))
-    except OSError:  # the file is missing, or a later read fails with the reason
+    except OSError:  # the file is missing or unreadable, and the caller's own read raises the error
         return None
 
 

@@ -269,8 +269,8 @@ def _estimate(span: Span) -> Iterator[str]:
     """Yield notes about the error of the token estimate, and about unknown token counts."""
     estimated = span.attributes.get("treadle.estimated_tokens")
     error = span.attributes.get("treadle.estimate_error")
-    # An error above 100 % means that the two counts refer to different texts, as with the embedded
-    # model.
+    # An error above 100 % means that the two counts refer to different texts. This happens with the
+    # small model that Treadle contains.
     if isinstance(estimated, int) and isinstance(error, float) and abs(error) <= 1:
         yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
     if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:

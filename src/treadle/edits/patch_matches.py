@@ -103,9 +103,9 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 def _check_order(
     source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
-    """Refuse a hunk whose stated line matches, but is before the end of the previous hunk.
+    """Refuse a hunk whose match at the stated line is before the end of the previous hunk.
 
-    A match further below would be at another line than the patch states.
+    The patch states the line. A match further below would be at another line than the patch states.
     """
     lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
@@ -146,7 +146,9 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
     at_end = len(source.data) - len(text) + 1
     last = []
     fits = at_end >= source.text_start and source.data.endswith(text[:-1])
-    if old[-1] and fits and source.starts_line(at_end):  # an empty last line needs a line end
+    if (
+        old[-1] and fits and source.starts_line(at_end)
+    ):  # an empty last line matches only with its line end
         last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
         _exact(at, text, FINAL if unended else None)
@@ -220,7 +222,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or match.end < len(source.data):
         return lines
-    last = match.kept[-1]  # empty for the empty line after a final line end
+    last = match.kept[-1]  # `last` is empty if it is the line after the final line end
     unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)

@@ -77,9 +77,9 @@ class _Run:
     outcomes: dict[Cell, Outcome]
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     writes: set[asyncio.Future[None]] = field(default_factory=set)
-    """The writes of outcomes that have not ended.
+    """The unfinished writes of outcomes.
 
-    The batch waits for them even if the task that began them is cancelled.
+        The batch waits for them even if the task that began them is cancelled.
     """
     state: BatchState = BatchState.FINISHED
     reason: str | None = None
@@ -146,7 +146,8 @@ class Runner:
     async def _recover(self, run: _Run) -> None:
         """Store outcomes that are missing although the calls are recorded.
 
-        Their process ended between the recording of the call and the storing of the outcome.
+        The process that made such a call ended after it recorded the call and before it stored the
+        outcome.
         """
         for cell in await asyncio.to_thread(self._store.unfinished_runs, run.batch.id):
             outcome = await self._caller.recorded(run_id(run.batch, cell))

@@ -298,9 +298,9 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
     """Return an HTTP client for an endpoint. Call this in a thread, because it is slow.
 
-    Importing the library and loading certificates take the time. The client follows no redirects
-    and limits the size of answers. It never retries, because `HttpChatModel` retries itself and
-    reports each attempt. It uses no proxy for a server on this machine.
+    Most of the time is spent on importing the library and loading certificates. The client follows
+    no redirects and limits the size of answers. It never retries, because `HttpChatModel` retries
+    itself and reports each attempt. It uses no proxy for a server on this machine.
     """
     import openai
 

@@ -77,7 +77,8 @@ def from_response(
 ) -> ProviderError:
     """Return the error for a response with an error status or a redirect.
 
-    `now` is the time in Unix seconds. It converts a date in Retry-After to a wait.
+    `now` is the time in Unix seconds. The function uses it to convert a date in Retry-After to a
+    wait.
     """
     if 300 <= status < 400:
         return _redirected(endpoint, status, headers.get("location", ""))

@@ -54,9 +54,10 @@ SIGNATURE: Mapping[str, object] = {
 CONTEXT_SOURCE = "context of this message"
 PINNED_SOURCE = "pinned:"
 ATTACHED_SOURCE = "attached:"
-"""The sources that fences state: of automatic context, of pinned code, and of attached texts.
+"""The texts with which a fence states its source.
 
-In the last two, the name of the code or text follows.
+The source is automatic context, pinned code, or an attached text. In the last two, the name of the
+code or text follows.
 """
 
 _NAME_LIMIT = 64

@@ -79,7 +79,7 @@ def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage
     missing = _MISSING_TEXT[strictness.missing_text]
     wire: WireMessage = {"role": "assistant", "content": message.text or missing}
     for name, value in _parse_object(message.opaque).items():
-        # In `opaque`, the value null of a reasoning field means the text in `message.reasoning`.
+        # If a reasoning field in `opaque` is null, its value is the text in `message.reasoning`.
         # The text is thus stored only once.
         wire[name] = message.reasoning if name in REASONING_FIELDS and value is None else value
     if message.calls:

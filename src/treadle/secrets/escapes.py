@@ -1,4 +1,4 @@
-r"""Decodes escapes and base64 in text, so that detectors find secrets in any notation.
+r"""Decodes escapes and base64 in text, so that the redactor finds secrets in any notation.
 
 A secret may follow `%20`, have `\u003d` as its equals sign, be between the color codes of a
 terminal, or be in a base64 attachment.

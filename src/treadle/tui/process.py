@@ -14,7 +14,9 @@ from treadle.tui.workbench import Workbench
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _SIGNAL_STATUS = 128
-"""A shell adds the number of a signal to this, for the exit status of a program that it ended."""
+"""If a signal ended a program, a shell reports this number plus the number of the signal as the
+exit status.
+"""
 
 
 def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
@@ -41,7 +43,10 @@ def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
 
 
 def remote_workbench(address: str) -> OpenWorkbench:
-    """Return a function that uses the server at `address`. The person's settings apply here."""
+    """Return a function that uses the server at `address`.
+
+    The terminal uses the person's settings on this machine, not those of the server.
+    """
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Workbench]:
@@ -72,8 +77,8 @@ async def served_root(address: str) -> str:
 async def run_terminal(app: TerminalApp, *, mouse: bool) -> int:
     """Run `app` until the person quits or a signal comes, and return the exit status.
 
-    The terminal has its earlier state before the repository closes. Raises the error that ended
-    the application.
+    The terminal is restored to its earlier state before the repository closes. Raises the error
+    that ended the application.
     """
     received: list[int] = []
 

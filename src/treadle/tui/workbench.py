@@ -1,7 +1,8 @@
 """The interface between the terminal and a repository.
 
-Screens and widgets use a `Workbench` only. `local_workbench` serves one in this process, and
-`remote_workbench` uses a server that already runs. Both return the same values.
+Screens and widgets access the repository only through a `Workbench`. A `local_workbench` serves the
+repository in this process. A `remote_workbench` uses a server that already runs. Both return the
+same values.
 """
 
 from __future__ import annotations  # the first screen starts before the types are loaded
@@ -83,7 +84,10 @@ class Workbench(ABC):
 
     @abstractmethod
     def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
-        """Yield the events from now on, without end. While it runs, a person answers approvals."""
+        """Yield the events from now on, without end.
+
+        While the iteration runs, questions for approval reach this terminal.
+        """
 
     @abstractmethod
     async def branch(self) -> str | None:
@@ -193,7 +197,7 @@ class Workbench(ABC):
 
     @abstractmethod
     async def recorded_context(self, trace_id: str, span_id: str) -> ContextPlan:
-        """The plan of a recorded request: the span of a model call."""
+        """The plan of a recorded request. `span_id` is the id of the span of its model call."""
 
     @abstractmethod
     async def models(self) -> ModelList:
@@ -260,11 +264,14 @@ class Workbench(ABC):
 
     @abstractmethod
     async def proposed_content(self, proposal_id: UUID, path: str) -> bytes:
-        """The content of a file after a proposal. `path` is the path in its change."""
+        """The content of a file after a proposal. For a renamed file, `path` is the old path."""
 
     @abstractmethod
     async def amend(self, proposal_id: UUID, path: str, content: bytes) -> ListedProposal:
-        """Change the content that a proposal gives to a file. `path` is the path in its change."""
+        """Change the content that a proposal gives to a file.
+
+        `path` is as in `proposed_content`.
+        """
 
     @abstractmethod
     async def choices(self, approval_id: UUID) -> Sequence[Choice]:
@@ -272,7 +279,10 @@ class Workbench(ABC):
 
     @abstractmethod
     async def permissions(self, conversation: UUID | None) -> Sequence[Permission]:
-        """All permissions. Sentences call `conversation` "this conversation"."""
+        """All permissions.
+
+        The sentences in the result refer to `conversation` as "this conversation".
+        """
 
     @abstractmethod
     async def revoke(self, permission_id: str) -> None:
@@ -297,7 +307,8 @@ class Workbench(ABC):
     ) -> CheckRun:
         """Run a check. `take_line` receives each line of its output.
 
-        `allowed` is the program that the person allowed for this run, or `always`.
+        `allowed` is the program that the person allowed. `always` means that the permission applies
+        to later runs too.
         """
 
     @abstractmethod
@@ -340,9 +351,10 @@ class Workbench(ABC):
     async def ask_analyst(
         self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
     ) -> StartedTurn:
-        """Ask the analyst about the recorded calls of `page`, in a new or an earlier conversation.
+        """Ask the analyst, which is an agent, about the recorded calls that `page` shows.
 
-        The events of the turn have its `request_id`. Without a model, the answer is a report.
+        None as `conversation` begins a new conversation. The events of the turn have its
+        `request_id`. Without a model, the answer is a report.
         """
 
     @abstractmethod

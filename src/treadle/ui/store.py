@@ -1,7 +1,7 @@
-"""The file with the state of the page, the open pages, and requests to pages.
+"""The file that stores the shared state of the web pages.
 
-Every Treadle process can send a request to a page through this file. The server of the page reads
-the file at intervals.
+It also stores the list of open pages, and the requests to them. Every Treadle process can send a
+request to a page through this file. The server of the page reads the file at intervals.
 """
 
 import json

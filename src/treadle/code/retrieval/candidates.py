@@ -1,4 +1,7 @@
-"""Finds the candidates for an answer: the items and files that several signals find."""
+"""Finds the candidates for an answer.
+
+Candidates are the items and files that at least one of several signals finds.
+"""
 
 import os
 import re
@@ -89,9 +92,10 @@ def _ends(path: str) -> Iterator[str]:
 
 
 def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict[str, int | None]:
-    """Return a file id for each of the `ends` with which the path of a file ends.
+    """Map each of the `ends` to the id of the file whose path ends with it.
 
-    The value is None if the paths of several files have the same end.
+    Ends that no path has are omitted. The value is None if the paths of several files have the same
+    end.
     """
     found: dict[str, int | None] = {}
     for file_id, stored in connection.execute("SELECT id, path FROM files WHERE items > 0"):
@@ -287,7 +291,7 @@ def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidat
     seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
     near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_CALLER_FILES)
     reasons: dict[int, tuple[float, str]] = {}
-    for item_id, seed in seeds.items():  # the best hit comes first, since its reason is kept
+    for item_id, seed in seeds.items():  # the best hit comes first, so that its reason is kept
         for other, _, direction in near.get(item_id, ()):
             verb = "calls" if direction is Direction.IN else "called by"
             reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))
@@ -311,7 +315,7 @@ _BEST_FILES = 10
 """The number of files with the highest lexical scores for a task, whose items become candidates."""
 
 _TOGETHER = 5
-"""The number of best files of a task for which the history is searched.
+"""If the query is a task, the history is searched for this number of its best files.
 
 Files that changed in the same commits as these files become candidates.
 """

@@ -6,7 +6,10 @@ from enum import IntEnum, StrEnum
 from treadle.diagnosis.evidence import Evidence, SpanReference
 
 QUOTE_CHARACTERS = 240
-"""The maximum length of a quote in characters. The range of a finding is as long as its quote."""
+"""The maximum length of a quote in characters.
+
+The text range in the evidence of a finding is as long as the quote.
+"""
 
 
 class Severity(StrEnum):
@@ -31,7 +34,7 @@ class Layer(IntEnum):
     SIGNALS = 1
     """Detectors that read structure, such as a status, a code or a flag."""
     PATTERNS = 2
-    """Detectors that search for words in positions that indicate a fault."""
+    """Detectors that search for certain words, at positions where these words indicate a fault."""
     RULES = 3
     """The patterns of the user's rules."""
 
@@ -73,7 +76,7 @@ class Kind(StrEnum):
     """A history contains a tool call without its result."""
     DENIED = "denied"
     """A rule or a person denied a tool call."""
-    # The kinds of failures that words of a text name.
+    # The kinds of failures whose names occur as words in a text.
     ERROR = "error"
     FAILED_TO = "failed to"
     UNAUTHORIZED = "unauthorized"

@@ -56,7 +56,7 @@ class ApprovalActions(App[None]):
         """Let the person answer the question of the panel."""
         self.action_answer()
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_answer(self) -> None:
         """Answer the oldest question. Without a question, move to the next widget."""

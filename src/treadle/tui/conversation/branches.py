@@ -62,7 +62,7 @@ def current_exchanges(session: Session) -> list[Exchange]:
 
 
 def _children(session: Session) -> Mapping[int | None, Sequence[Saved]]:
-    """Return the messages that follow each message. None precedes the first ones.
+    """Return the messages that follow each message. The key None has the first messages.
 
     A message whose parent is lost follows the message before it.
     """
@@ -95,9 +95,10 @@ def _walk(session: Session, children: Mapping[int | None, Sequence[Saved]]) -> I
 
 
 def _fork(messages: Sequence[Saved], guides: str) -> list[tuple[Saved, str, str]]:
-    """Return the messages in the order of a stack, with the guides of their row and of later rows.
+    """Return the messages in reverse order, for a stack.
 
-    A single message continues the line above it.
+    Each message has the guides of its own row and the guides of the rows below it. A single message
+    continues the line above it.
     """
     if not messages:
         return []

@@ -13,7 +13,10 @@ _SEPARATOR = "  "
 
 
 class KeyLine(Static):
-    """Lists as many of its actions as fit: first the last one, then the others in their order."""
+    """Lists as many of its actions as fit.
+
+    The last action is always listed. The others are added in their order.
+    """
 
     DEFAULT_CSS = """
     KeyLine {

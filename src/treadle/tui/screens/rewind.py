@@ -17,7 +17,10 @@ from treadle.tui.workbench import Workbench
 
 
 class RewindScreen(Picker[Exchange, RewindOutcome]):
-    """Chooses a prompt of the current branch, then what goes back to it."""
+    """Lets the person choose a prompt of the current branch, and then what to rewind.
+
+    The person can rewind the conversation, the code, or both.
+    """
 
     TITLE_TEXT = "Rewind"
     FILTER = "Type to find a prompt. Enter shows what changes before it happens."

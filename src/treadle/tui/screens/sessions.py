@@ -33,7 +33,7 @@ _TITLE_COLUMNS = 60
 
 
 class _Widths(NamedTuple):
-    """The columns of the fields that some rows have. A field that no row has takes none."""
+    """The widths in columns of the optional fields of a row. A field that no row has takes none."""
 
     cost: int
     branches: int
@@ -96,7 +96,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
         self._stale, self._loaded = True, None
         self.reload()
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     @work
     async def action_rename_session(self) -> None:
@@ -172,7 +172,10 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
             self.reload_all()
 
     async def _session(self, value: ConversationSummary) -> Session:
-        """Return the conversation with its messages. The last one is kept."""
+        """Return the conversation with its messages.
+
+        The conversation that was loaded last is kept, so that it is not loaded again.
+        """
         loaded = self._loaded
         if loaded is None or loaded.conversation.id != value.id:
             loaded = self._loaded = await self._workbench.conversation(str(value.id))

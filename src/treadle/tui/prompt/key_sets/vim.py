@@ -72,7 +72,7 @@ Result = tuple[VimState, Step | None]
 
 
 def press(state: VimState, text: str, cursor: int, key: str) -> Result:
-    """What a key does. None means that vim has no own meaning for it in its mode.
+    """What a key does. The step is None if the key has no meaning in the current mode of vim.
 
     `key` is a character, or the name of a key in Textual's notation.
     """
@@ -153,7 +153,7 @@ def _operate_on_lines(state: VimState, text: str, at: int, first: int, last: int
         return after, Step(_on_character(text, min(at, first)))
     if state.operator == "c":
         return after, Step(start, Change(start, end))
-    is_last = end == len(text)  # the line break to delete is before it
+    is_last = end == len(text)  # then the line break before the first line is deleted
     change = Change(max(0, start - 1), end) if is_last else Change(start, end + 1)
     changed = change.apply(text)
     return after, Step(
@@ -289,14 +289,17 @@ def _visual(state: VimState, text: str, at: int, key: str) -> Result:
 
 
 def _selecting(state: VimState, text: str, head: int) -> Result:
-    """The selection from the anchor to `head`. By line, it has whole lines."""
+    """The selection from the anchor to `head`.
+
+    In the mode for lines, the selection has whole lines.
+    """
     head = max(0, min(head, len(text)))
     selecting = replace(state, head=head)
     return selecting, _present(selecting, text, head)
 
 
 def _present(state: VimState, text: str, at: int) -> Step:
-    """The cursor and the selection as they are."""
+    """A step that shows the current cursor and selection, and changes no text."""
     if state.mode is Mode.NORMAL:
         return Step(at)
     anchor = max(0, min(state.anchor, len(text)))
@@ -316,7 +319,10 @@ def _cleared(state: VimState, mode: Mode) -> VimState:
 
 
 def _on_character(text: str, at: int) -> int:
-    """A position on a character of its line. In normal mode the cursor is not after the last."""
+    """Return `at`, or the position of the last character of its line if `at` is the line's end.
+
+    In normal mode, the cursor is never after the last character of a line.
+    """
     at = max(0, min(at, len(text)))
     return at if at < line_end(text, at) else max(line_start(text, at), at - 1)
 
