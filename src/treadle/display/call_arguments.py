@@ -1,4 +1,4 @@
-"""The argument of a tool call that identifies the call for a person."""
+"""Finds the argument of a tool call by which a person recognises the call."""
 
 import json
 
@@ -6,11 +6,11 @@ _KEYS = (
     "path", "file", "file_path", "canonical_path", "hint", "query", "pattern", "command", "check",
     "name", "question", "spanId", "runId",
 )  # fmt: skip
-"""Keys of arguments by their importance for a person."""
+"""The keys of arguments, from the most to the least important one for a person."""
 
 
 def main_argument(arguments: str) -> str:
-    """Return the argument that identifies a call for a person.
+    """Return the argument by which a person recognises a call.
 
     `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
     """

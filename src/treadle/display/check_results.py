@@ -1,4 +1,4 @@
-"""The result of a check as lines of text."""
+"""Formats the result of a check as lines of text."""
 
 from collections.abc import Iterator
 
@@ -10,20 +10,20 @@ SHOWN_DIAGNOSTICS = 50
 
 
 def diagnostic_line(diagnostic: Diagnostic) -> str:
-    """A diagnostic in the format of compilers: location, severity, message and code."""
+    """Format a diagnostic as compilers do: location, severity, message and code."""
     code = f" [{diagnostic.code}]" if diagnostic.code else ""
     where = location(diagnostic)
     return f"{where}: {diagnostic.severity.value}: {diagnostic.message}{code}"
 
 
 def location(diagnostic: Diagnostic) -> str:
-    """The file, line and column of a diagnostic, as far as they are known."""
+    """Format the known ones of the file, line and column of a diagnostic."""
     parts = (diagnostic.file, diagnostic.line, diagnostic.column if diagnostic.line else None)
     return ":".join(str(part) for part in parts if part)
 
 
 def summary_line(ran: CheckRun) -> str:
-    """The command with its outcome, its time and its counts."""
+    """Format the command of a check with its outcome, its duration and its counts."""
     where = " (in a copy with the proposal applied)" if ran.scratch else ""
     status = ran.status.value.replace("_", " ")
     parts = (
@@ -35,7 +35,10 @@ def summary_line(ran: CheckRun) -> str:
 
 
 def result_lines(ran: CheckRun) -> Iterator[str]:
-    """The diagnostics, or the output of a failed check without diagnostics, and the outcome."""
+    """Yield the diagnostics and a summary.
+
+    If a failed check has no diagnostics, its output replaces them.
+    """
     for each in ran.reading.diagnostics[:SHOWN_DIAGNOSTICS]:
         yield diagnostic_line(each)
     if ran.reading.total > SHOWN_DIAGNOSTICS:
@@ -46,7 +49,7 @@ def result_lines(ran: CheckRun) -> Iterator[str]:
 
 
 def output_lines(ran: CheckRun) -> Iterator[str]:
-    """The kept lines of the output, with a note where lines were dropped."""
+    """Yield the kept lines of the output, with a note in place of dropped lines."""
     yield from ran.output.head
     dropped = ran.output.lines - len(ran.output.head) - len(ran.output.tail)
     if dropped > 0:

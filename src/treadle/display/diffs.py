@@ -37,8 +37,9 @@ class RowKind(StrEnum):
 class DiffRow:
     """One row of a side-by-side diff: the old line on the left, the new line on the right.
 
-    A side without a line is None. A side without a number has a note of the diff, for example that
-    the file ends without a line break. Hidden characters of the texts are replaced by pictures.
+    `old` or `new` is None if the row has no line on that side. If only the number of a side is
+    None, its text is not a line of the file but a note of the diff. An example is the note that the
+    file ends without a line break. A symbol such as ␛ replaces each hidden character in the texts.
     """
 
     kind: RowKind
@@ -49,10 +50,11 @@ class DiffRow:
 
 
 def diff_rows(hunk_diffs: Sequence[str]) -> list[tuple[DiffRow, ...]]:
-    """The rows of each hunk of a file. Each element of `hunk_diffs` is the diff of one hunk.
+    """Return the rows of each hunk of a file. Each element of `hunk_diffs` is the diff of one hunk.
 
-    The diffs have the format of `edits.diffs.unified`. Each of them has the numbers of a file in
-    which it is the only change, so this function adds the lines of the earlier hunks.
+    The diffs have the format of `edits.diffs.unified`. The line numbers of each diff ignore the
+    other hunks. Therefore this function corrects the new line numbers by the lines that the earlier
+    hunks add or remove.
     """
     hunks = []
     shift = 0
@@ -64,13 +66,13 @@ def diff_rows(hunk_diffs: Sequence[str]) -> list[tuple[DiffRow, ...]]:
 
 
 Span = tuple[int, int]
-"""The first character of a range, and the first character after it."""
+"""A range of characters: the position of the first one, and the position after the last one."""
 
 
 def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
-    """The ranges of a line that its new version replaces, and the ranges of the new version.
+    """Return the ranges of removed words in an old line, and of added words in its new version.
 
-    Both lists are empty if the lines are too long or have little in common.
+    Both lists are empty if one of the lines is too long, or if the lines have little in common.
     """
     if max(len(old), len(new)) > _MAX_WORDS_CHARACTERS:
         return [], []
@@ -86,7 +88,10 @@ def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that shows colours, and `NO_COLOR` is not set."""
+    """Whether output to `stream` should be coloured.
+
+    It is coloured if `stream` is a terminal that can show colours and `NO_COLOR` is not set.
+    """
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
@@ -127,7 +132,10 @@ def _colour_line(line: str) -> str:
 
 
 def _rows(diff: str, shift: int) -> Iterator[DiffRow]:
-    """The rows of the diff of one hunk. `shift` is the number of lines that earlier hunks add."""
+    """Yield the rows of the diff of one hunk.
+
+    `shift` is the number of lines that earlier hunks add, minus the number that they remove.
+    """
     old_number = new_number = 0
     removed: list[_Numbered] = []
     added: list[_Numbered] = []
@@ -178,7 +186,7 @@ def _changed_rows(removed: list[_Numbered], added: list[_Numbered]) -> Iterator[
 
 
 def _starts(words: Sequence[str]) -> list[int]:
-    """The position of each word, and the length of all words."""
+    """Return the position of each word, followed by the length of all words together."""
     return [0, *accumulate(map(len, words))]
 
 

@@ -1,4 +1,4 @@
-"""Opens texts in the editor of the person, which `VISUAL` or `EDITOR` names."""
+"""Opens texts in the editor that `VISUAL` or `EDITOR` names."""
 
 import asyncio
 import os
@@ -15,16 +15,16 @@ _DEFAULT = "vi"
 
 
 def editor_command() -> str:
-    """The command of the person's editor, which may include options."""
+    """Return the command that starts the person's editor. It may include options."""
     return next(filter(None, map(os.environ.get, _VARIABLES)), _DEFAULT)
 
 
 async def edit(data: bytes, *, suffix: str = "", line: int = 1) -> bytes:
     """Open `data` in the editor, and return the saved content.
 
-    The cursor is at `line`, counted from 1. `suffix` is the ending of the temporary file, from
-    which editors detect its language. Raises UsageError if the editor cannot be started, and
-    TreadleError if it fails.
+    The cursor is at `line`, counted from 1. The name of the temporary file ends with `suffix`, from
+    which an editor detects the language. Raises UsageError if the editor cannot be started, and
+    TreadleError if the editor fails.
     """
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         file = Path(folder) / f"edit{suffix}"
@@ -34,7 +34,7 @@ async def edit(data: bytes, *, suffix: str = "", line: int = 1) -> bytes:
 
 
 async def run_editor(*arguments: str) -> None:
-    """Start the editor with arguments, and wait until it ends. Raises the errors of `edit`."""
+    """Start the editor with arguments, and wait until it ends. Raises the same errors as `edit`."""
     command = editor_command()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the editor handles Ctrl-C
     try:
@@ -51,7 +51,7 @@ async def run_editor(*arguments: str) -> None:
 async def _start(command: str, arguments: tuple[str, ...]) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(*shlex.split(command), *arguments)
-    except (OSError, ValueError) as error:  # not installed, or an unclosed quote
+    except (OSError, ValueError) as error:  # not installed, or a quote is not closed
         raise UsageError(
             f"The editor {command!r} cannot be started ({error}).",
             hint="Set EDITOR to an installed editor.",
@@ -68,7 +68,7 @@ _LINE_OPTION = frozenset({"idea", "pycharm", "webstorm", "goland", "rustrover", 
 
 
 def position_arguments(command: str, path: str, line: int) -> tuple[str, ...]:
-    """The arguments with which the editor of `command` opens `path` at `line`, counted from 1.
+    """Return the arguments with which the editor `command` opens `path` at `line`, from 1.
 
     An unknown editor opens the file at its start.
     """
@@ -91,7 +91,7 @@ def position_arguments(command: str, path: str, line: int) -> tuple[str, ...]:
 async def open_at(path: Path, line: int) -> None:
     """Open a file by its absolute path in the editor at a line, and wait until the editor ends.
 
-    Raises NotFoundError if the file does not exist, and the errors of `edit`.
+    Raises NotFoundError if the file does not exist, and the same errors as `edit`.
     """
     if not await asyncio.to_thread(path.is_file):
         raise NotFoundError(f"{in_line(str(path))} is not a file on this machine.")

@@ -1,12 +1,12 @@
-"""Events of a turn in words, for every terminal front end."""
+"""Describes events of a turn in words, for every terminal front end."""
 
 from treadle.events import Event
 from treadle.events import types as ev
 
 SILENCE = 2.0
-"""Seconds without an event after which a front end shows the activity of a turn."""
+"""If this many seconds pass without an event, a front end shows the activity of the turn."""
 SLOW_PROVIDER = 10.0
-"""Seconds without data after which a front end reports that the provider is slow."""
+"""If a provider sends no data for this many seconds, a front end reports that it is slow."""
 
 RESOLVED = {
     ev.ApprovalScope.ONCE: "allowed once",
@@ -15,7 +15,7 @@ RESOLVED = {
     ev.ApprovalScope.DENIED: "denied",
     ev.ApprovalScope.WITHDRAWN: "the request ended without an answer",
 }
-"""The outcome of a question for approval in words."""
+"""Describes the answer to a question for approval in words."""
 
 LATE = "a result arrived after its call had ended and was ignored"
 
@@ -33,11 +33,11 @@ STOPPED = {
     ev.StopReason.CANCELLED: "Cancelled.",
     ev.StopReason.FAILED: "The turn failed.",
 }
-"""Sentences about turns that did not end with a complete answer."""
+"""Explains why a turn did not end with a complete answer."""
 
 
 def notice(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
-    """Return the sentence about an event that the person should read, or None."""
+    """Return a sentence about an event if the person should know about it, otherwise None."""
     match event:
         case ev.RetryScheduled(delay=delay, reason=reason):
             return f"{reason} Trying again in {delay:.1f} s."

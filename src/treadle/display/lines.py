@@ -5,7 +5,7 @@ import re
 from treadle.visible import in_line
 
 DETAIL_CHARACTERS = 120
-"""The maximum number of characters of recorded text in a line of a list or tree."""
+"""The maximum length of a recorded text in a line of a list or tree, in characters."""
 
 
 def one_line(text: str, length: int = DETAIL_CHARACTERS) -> str:
@@ -21,8 +21,8 @@ _LONG_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}
 def short_id(identity: str) -> str:
     """Shorten an id for display. Every command accepts the short form.
 
-    A UUID or 32-digit id is shortened to 18 hexadecimal digits. These digits are unique in
-    practice, because a UUIDv7 begins with 12 digits of the time. Other ids are not shortened,
-    because a hyphen may be part of them.
+    A UUID or an id of 32 hexadecimal digits is shortened to its first 18 digits. These digits are
+    unique in practice, because the first 12 digits of a UUIDv7 are its time, and later digits are
+    random. Other ids are not shortened.
     """
     return identity.replace("-", "")[:18] if _LONG_ID.fullmatch(identity) else in_line(identity)

@@ -1,8 +1,7 @@
-"""Splits Markdown, while it arrives, into blocks that can be printed permanently.
+"""Splits Markdown into blocks while it arrives.
 
-A returned block never changes. The cost of printing a line therefore does not grow with the length
-of the reply. A block of prose ends at a blank line. Each line of a fenced code block is a block of
-its own.
+A returned block never changes, so it can be printed at once and is never printed again. A block of
+prose ends at a blank line. Each line of a fenced code block is a block of its own.
 """
 
 import re
@@ -14,9 +13,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _SNIPPET = re.compile(r'\s*<code="')
 _SNIPPET_END = "</code>"
 _LIMIT = 40
-"""The number of lines after which a block ends at the next list item.
+"""A block with this number of lines ends before the next list item.
 
-Long lists often have no blank lines.
+Otherwise a long list without blank lines would be one block.
 """
 _ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
 
@@ -32,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of the reply with its line ends. The reply is the concatenation of its blocks."""
+    """A part of the reply, including line ends. All blocks joined together are the reply."""
 
     kind: Kind
     text: str
@@ -47,7 +46,10 @@ class MarkdownSplitter:
         self._fence: str | None = None
 
     def unfinished(self, length: int) -> str:
-        """Return the last `length` characters that are not yet part of a returned block."""
+        """Return the text that no returned block contains yet, but at most its last characters.
+
+        `length` is the maximum number of characters.
+        """
         end = ""
         for part in chain(reversed(self._partial), reversed(self._block)):
             if len(end) >= length:

@@ -1,4 +1,4 @@
-"""Formats a trace as rows of a tree, as lines of text and as JSON."""
+"""Formats a trace as rows of a tree, as lines of text, and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,10 @@ FAILURE_SYMBOLS = {
     "cancelled": Symbol.CANCELLED,
     "denied": Symbol.DENIED,
 }
-"""The symbols of calls that failed for a reason outside of the tool, by the kind of failure."""
+"""Maps kinds of failures to symbols.
+
+These are the failures whose reason is outside of the tool.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,10 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
 
 
 def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
-    """Yield the rows of the nodes. The events of a span are in order of time among its children."""
+    """Yield the rows of the nodes.
+
+    The rows of the events of a span are between the rows of its children, in the order of time.
+    """
     waiting: list[tuple[int, list[SpanEvent]]] = []
     for node in nodes:
         until = node.span.start_us if node.span else None
@@ -278,7 +284,7 @@ def _estimate(span: Span) -> Iterator[str]:
 
 
 def _figures(attributes: Attributes) -> dict[str, str]:
-    """Return the formatted values of all integer attributes, by the last part of their names."""
+    """Map the last part of the name of each integer attribute to its formatted value."""
     return {
         name.rpartition(".")[2]: f"{value:,}"
         for name, value in attributes.items()
@@ -296,7 +302,7 @@ def _sources(attributes: Attributes) -> Iterator[str]:
 
 
 def _reply(span: Span) -> str:
-    """Describe a model's reply: the tools that it called, or else the beginning of its text."""
+    """Describe a reply of a model by its tool calls. Without calls, use the start of its text."""
     if span.output is None:
         return ""
     messages = _reply_messages(span)
@@ -389,7 +395,11 @@ def trace_lines(view: TraceView) -> Iterator[str]:
 
 
 def row_lines(row: Row) -> Iterator[str]:
-    """Yield the lines of a row: start, duration and name, then its figures and its notes."""
+    """Yield the lines of a row.
+
+    The first line has the start, the duration, the name and the detail. The lines below it have the
+    tokens, the cost and the notes.
+    """
     took = duration(row.duration_us) if row.span_id else ""
     times = f"{_offset(row.offset_us):>10} {took:>8}  "
     indent = "  " * row.depth
@@ -399,7 +409,10 @@ def row_lines(row: Row) -> Iterator[str]:
 
 
 def describe(totals: Totals) -> str:
-    """Describe the totals in one line, including how many calls have unknown tokens or cost."""
+    """Describe the totals in one line.
+
+    The line states how many calls have unknown tokens or an unknown cost.
+    """
     parts = [_count(totals.model_calls, "model call"), _count(totals.tool_calls, "tool call")]
     if totals.failed:
         parts.append(f"{totals.failed} failed")

@@ -1,8 +1,9 @@
 """The actions of the terminal, each declared once.
 
 Key bindings, slash commands, the command palette, the help screen and `docs/terminal.md` are all
-built from this registry. An action runs the method `action_<name>` of the screen or the
-application. A test checks that each action has its method, and each method its action.
+built from this registry. The action NAME runs the method `action_NAME` of a widget, a screen or the
+application. A test checks that every action has such a method, and that every such method belongs
+to an action.
 """
 
 from collections.abc import Iterable
@@ -39,11 +40,12 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of a person.
+    """Something that a person can do in the terminal.
 
-    `keys` are the default keys, in Textual's notation. `vim` and `emacs` replace them in these key
-    sets, unless they are None. `slash` is the name of the slash command, and `argument` names the
-    text that may follow it. An action without keys or a slash command is in the palette only.
+    `keys` are the default keys, in Textual's notation. `vim` and `emacs` are the keys in these key
+    sets. If they are None, the default keys apply there too. `slash` is the name of the slash
+    command, and `argument` names the text that may follow this command. An action that has neither
+    keys nor a slash command can be run from the command palette only.
     """
 
     name: str
@@ -288,11 +290,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("delete_session", "Delete", "Delete the session with all its branches.",
            Where.SESSIONS, keys=("ctrl+d",), in_palette=False),
 )  # fmt: skip
-"""All actions, in the order in which help lists them."""
+"""All actions, in the order in which the help screen lists them."""
 
 
 def actions_in(*places: Where) -> tuple[Action, ...]:
-    """The actions of these parts of the terminal, in the order of the parts."""
+    """Return the actions of these parts of the terminal, in the order of the parts."""
     return tuple(action for place in places for action in ACTIONS if action.where is place)
 
 

@@ -12,7 +12,11 @@ TICK_SECONDS = 1.0
 
 
 class ActivityLine(Static):
-    """Shows the activity of `state` while a turn runs. It counts seconds unless `still` is set."""
+    """Shows the activity of `state` while a turn runs.
+
+    The line counts the seconds of a wait, unless the attribute `still` is set. This
+    attribute is set if the person wants reduced motion.
+    """
 
     DEFAULT_CSS = """
     ActivityLine {
@@ -33,7 +37,7 @@ class ActivityLine(Static):
         self.still = False
 
     def sync(self) -> None:
-        """Show the present words."""
+        """Show the present activity, or hide the line if no turn runs."""
         self.display = bool(self._state.running)
         if self.display:
             self._show()
@@ -49,7 +53,7 @@ class ActivityLine(Static):
 
     @work
     async def _tick(self) -> None:
-        """Count the seconds until the turn ends."""
+        """Refresh the line every second until the turn ends."""
         try:
             while self._state.running and not self.still:
                 await self._clock.sleep(TICK_SECONDS)

@@ -60,8 +60,8 @@ OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
-    The person can type while the repository opens. Messages wait until it is open. `prompt_files`
-    keeps the history and the drafts. With None, nothing is saved.
+    The person can type while the repository opens. Messages wait until the repository is open.
+    `prompt_files` saves the sent messages and the drafts. If it is None, they are not saved.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -79,7 +79,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
     ) -> None:
         """`session` is the conversation to resume: its id, a prefix of its id, or "last".
 
-        `theme` is the theme until the settings are loaded.
+        The application uses `theme` until the settings are loaded.
         """
         no_color = "NO_COLOR" in os.environ
         super().__init__(driver_class=TerminalDriver, ansi_color=True if no_color else None)
@@ -96,7 +96,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.failure: Exception | None = None
         """The error that ended the application."""
         self.settings: TerminalSettings | None = None
-        """The settings of the terminal, once they are loaded."""
+        """The settings of the terminal. None until they are loaded."""
         self._sync_planned = False
         self._other_turns = {}
         self._interrupted: float | None = None
@@ -128,7 +128,8 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
     async def _serve(self) -> None:
         """Open the workbench, and follow its events until the application ends.
 
-        The task is not a worker of Textual, because Textual does not wait for the end of a worker.
+        This method does not run as a worker of Textual. Textual does not wait for the end of a
+        worker, but the workbench has to be closed before the process ends.
         """
         try:
             async with self._open_workbench() as workbench:
@@ -139,7 +140,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             self._fail(error)
 
     async def _begin(self, workbench: Workbench) -> None:
-        """Show what the start found, and resume the chosen conversation."""
+        """Apply the settings, show the warnings, and resume the chosen conversation."""
         self.apply_settings(workbench.terminal)
         for warning in workbench.warnings:
             self.state.add_notice(warning, level="warning")
@@ -156,17 +157,20 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         await self.read_questions(workbench)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Do not let the cursor blink. A blinking one would wake the process twice a second."""
+        """Do not let the cursor blink. A blinking cursor would wake the process twice a second."""
         if isinstance(event.widget, Input | TextArea):
             event.widget.cursor_blink = False
 
     @property
     def key_set(self) -> KeySet:
-        """The keys that the person has chosen."""
+        """The key set that the person has chosen."""
         return KeySet.DEFAULT if self.settings is None else KeySet(self.settings.keys)
 
     def _show_connection(self, change: ConnectionChanged) -> None:
-        """Show that the server is lost, or answers again. Further attempts add no lines."""
+        """Show that the server does not answer, or that it answers again.
+
+        Further failed attempts to reach the server add no lines to the transcript.
+        """
         if change.retry_in is None:
             self.state.add_notice(f"Connected to {change.address} again.")
         elif self.status.connected:
@@ -186,14 +190,18 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
                     screen.keep_still()
 
     def choose_theme(self, name: str) -> None:
-        """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
+        """Use the theme `name`.
+
+        A terminal with 16 colours or without colours always uses the theme `ansi`. This theme
+        consists of the terminal's own colours.
+        """
         few = not self.is_headless and self.console.color_system in {None, "standard"}
         self.theme = "ansi" if few or self.no_color else name
 
     async def close_workbench(self) -> None:
-        """Cancel the running turns, and close the repository. Call it after the application ended.
+        """Cancel the running turns, and close the repository.
 
-        The conversations are saved when it returns.
+        Call this method after the application ended. It returns when the conversations are saved.
         """
         if self._serving is not None:
             self._serving.cancel()
@@ -207,7 +215,10 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.exit()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Replace Textual's report, a traceback with the values of local variables."""
+        """Keep the error, so that the caller of `run` reports it.
+
+        Textual would print a traceback with the values of local variables.
+        """
         if self.failure is None:
             self.failure = error
         super()._handle_exception(error)
@@ -244,7 +255,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.plan_sync()
 
     def _follow_turn(self, event: Event) -> None:
-        """Show an event of the conversation outside of the transcript, too."""
+        """Show an event of the conversation in the status line, the prompt area and the signals."""
         self.status.apply(event)
         if self.settings is not None:
             self._signals.apply(
@@ -261,7 +272,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             self.complete_turn(event.request_id)
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
-        """Run an action of the registry, with the text after its slash command.
+        """Run the action `name`. `argument` is the text after its slash command.
 
         Returns False if the action is not available on the present screen.
         """
@@ -277,7 +288,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action. A parent runs the actions that a widget or a screen has no method for."""
+        """Run an action. If a widget has no method for it, the nearest parent with one runs it."""
         node = default_namespace
         name = (action if isinstance(action, str) else action[1]).partition("(")[0]
         if node is not None and "." not in name and not has_action(node, name):
@@ -306,9 +317,9 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
 
     @work(exclusive=True, group="status")
     async def read_status(self) -> None:
-        """Read what no event reports: the branch of the repository, and the permissions."""
+        """Read the git branch and the permissions, whose changes no event reports."""
         workbench, shown = await self._workbench, self.state.conversation_id
-        with suppress(TreadleError):  # the status line then keeps its values
+        with suppress(TreadleError):  # after an error, the status line keeps its earlier values
             self.status.branch = await workbench.branch()
             given = await workbench.permissions(shown)
             self.status.allowed = sum(each.conversation_id in {None, shown} for each in given)
@@ -320,7 +331,10 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.plan_sync()
 
     async def action_interrupt(self) -> None:
-        """Copy the selected text, or end the turn. The second time in a row, quit."""
+        """Copy the selected text. Without a selection, end the turn.
+
+        If the person presses the key again within `QUIT_SECONDS`, quit.
+        """
         if (selected := self._selected_text()) is not None:
             self.copy_to_clipboard(selected)
             self.notify("Copied.", markup=False)
@@ -363,7 +377,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             await self.run_named(name)
 
     async def action_theme(self, name: str | None = None) -> None:
-        """Use a theme, or choose one."""
+        """Use the theme `name`. Without a name, let the person choose a theme."""
         before = self.theme
         if name is None:
             await self.push_screen(

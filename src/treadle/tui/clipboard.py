@@ -13,13 +13,20 @@ _OTHERS = (("pbcopy",), ("clip.exe",), ("termux-clipboard-set",))
 
 
 def clipboard_programs(env: Mapping[str, str]) -> Sequence[Sequence[str]]:
-    """The commands that may reach a clipboard, best first. X11 and Wayland need their variables."""
+    """Return the commands that may reach a clipboard, best first.
+
+    Commands for Wayland are included only if `env` has WAYLAND_DISPLAY. Commands for X11 are
+    included only if `env` has DISPLAY.
+    """
     wayland = _WAYLAND if env.get("WAYLAND_DISPLAY") else ()
     return (*wayland, *(_X11 if env.get("DISPLAY") else ()), *_OTHERS)
 
 
 async def copy_with_program(text: str, env: Mapping[str, str] | None = None) -> str | None:
-    """Copy `text` with the first installed program. Returns its name, or None if none worked."""
+    """Copy `text` with the first program that works.
+
+    Returns the name of the program, or None if no program worked.
+    """
     env = os.environ if env is None else env
     data = text.encode("utf-8", "replace")
     for command in clipboard_programs(env):
@@ -30,7 +37,11 @@ async def copy_with_program(text: str, env: Mapping[str, str] | None = None) -> 
 
 
 async def _ran(command: Sequence[str], data: bytes) -> bool:
-    """Run a command with `data` as its input. Programs such as xclip continue in the background."""
+    """Run a command with `data` as its input. Returns False if it fails or takes too long.
+
+    Its output is discarded. A program such as xclip leaves a process in the background, which would
+    keep a pipe for the output open.
+    """
     devnull = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""The driver of the terminal: Textual's driver, which also survives a terminal that closes."""
+"""Extends Textual's driver of the terminal, so that it survives a terminal that closes."""
 
 import sys
 import threading
@@ -17,7 +17,8 @@ class TerminalDriver(LinuxDriver):
     """Writes to standard output, and ends the application when the terminal is closed.
 
     Textual's own driver writes to standard error, which may be redirected to a file. It also drops
-    keys that the person presses before the first screen. This driver holds them until `take_keys`.
+    keys that the person presses before the first screen. This driver holds these keys until
+    `take_keys` is called.
     """
 
     def __init__(self, app: Any, **options: Any) -> None:
@@ -29,7 +30,7 @@ class TerminalDriver(LinuxDriver):
         self._held: list[Message] | None = []
 
     def process_message(self, message: Message) -> None:
-        """Pass a message of the input thread on. Hold keys before `take_keys`."""
+        """Pass on a message of the input thread. Keys and pastes are held until `take_keys`."""
         with self._lock:
             if self._held is not None and isinstance(message, Key | Paste):
                 self._held.append(message)
@@ -37,7 +38,7 @@ class TerminalDriver(LinuxDriver):
         super().process_message(message)
 
     def take_keys(self) -> None:
-        """Pass on the keys that were held, and all further keys."""
+        """Pass on the keys that were held, and from now on hold no more keys."""
         with self._lock:
             held, self._held = self._held or [], None
             for message in held:
@@ -50,8 +51,8 @@ class TerminalDriver(LinuxDriver):
 class _Output:
     """A file whose writes never fail. It calls `lost` once at the first failure.
 
-    A failure would end Textual's writing thread. The event loop would then wait for it forever.
-    A character that the encoding lacks becomes a question mark, which keeps the columns.
+    An exception would end Textual's writing thread, and the event loop would wait for this thread
+    forever. A character that the encoding lacks is replaced by a question mark.
     """
 
     def __init__(self, file: TextIO, lost: Callable[[], None]) -> None:

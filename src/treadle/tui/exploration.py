@@ -28,11 +28,11 @@ from treadle.tui.transcript.transcript import Transcript
 from treadle.tui.workbench import Workbench
 
 _QUESTION = "What went wrong in this run, or what could be better? Cite the calls."
-"""The question to the analyst, unless the person writes one."""
+"""The question to the analyst (an agent) if the person does not write one."""
 
 
 class ExplorationActions(App[None]):
-    """The base of the application. The application sets `state` and opens the workbench."""
+    """A base class of the application. The application sets `state` and opens the workbench."""
 
     state: TranscriptState
     _workbench: asyncio.Future[Workbench]
@@ -50,7 +50,10 @@ class ExplorationActions(App[None]):
 
     @work
     async def complete_turn(self, request_id: UUID) -> None:
-        """Add the sources, quotes and spans of a turn that ended to its outcome."""
+        """Wait for the result of a turn that ended, and add its sources, quotes and spans.
+
+        They are added to the item that shows the outcome of the turn.
+        """
         workbench = await self._workbench
         try:
             final = await workbench.final(request_id)
@@ -98,7 +101,7 @@ class ExplorationActions(App[None]):
             self.show_trace(item.request_id.hex)
 
     def action_open_span(self) -> None:
-        """Show the selected span. Other lines show the trace of their turn."""
+        """Show the selected span. If another line is selected, show the trace of its turn."""
         if isinstance(self.screen, TranscriptActions):
             target = self.screen.transcript.selected_target
             if isinstance(target, SpanReference):
@@ -126,7 +129,7 @@ class ExplorationActions(App[None]):
 
     @work
     async def ask_analyst(self, about: SpanReference, question: str | None) -> None:
-        """Ask about a trace. The answer appears in the transcript."""
+        """Ask the analyst about a trace. The answer appears in the transcript."""
         from treadle.agents.page_context import PageContext
 
         text = question or _QUESTION
@@ -144,7 +147,7 @@ class ExplorationActions(App[None]):
         self.plan_sync()
 
     def _item_of_a_turn(self) -> Item | None:
-        """The selected item, or the last item of a turn."""
+        """Return the selected item, or the last item that belongs to a turn."""
         if isinstance(self.screen, TranscriptActions):
             selected = self.screen.transcript.selected_item
             if selected is not None and selected.request_id is not None:
@@ -177,17 +180,20 @@ class ExplorationActions(App[None]):
 
     @work
     async def open_in_editor(self, source: SourceRange) -> None:
-        """Open the first line of a source in the editor of the person."""
+        """Open a source at its first line in the editor of the person."""
         try:
             await self.edit_source(source)
         except TreadleError as error:
             self.report(error)
 
     async def edit_source(self, source: SourceRange) -> None:
-        """Open a source in the editor, and wait until the editor ends. Raises TreadleError."""
+        """Open a source in the editor, and wait until the editor ends.
+
+        Raises TreadleError if the file is missing or the editor fails.
+        """
         path = Path((await self._workbench).root) / source.file
         with ExitStack() as stack:
-            with suppress(SuspendNotSupported):  # a graphical editor works without it
+            with suppress(SuspendNotSupported):  # a graphical editor needs no suspension
                 stack.enter_context(self.suspend())
             await open_at(path, max(1, source.start_line))
         self.refresh(layout=True)
@@ -205,7 +211,7 @@ class ExplorationActions(App[None]):
 
 
 def _source(item: Item | None) -> SourceRange | None:
-    """The first source of an item."""
+    """Return the first source of an item. The source of a snippet is the file in its label."""
     match item:
         case PromptItem(sources=sources) | CallItem(sources=sources) | OutcomeItem(sources=sources):
             return sources[0] if sources else None
@@ -215,7 +221,7 @@ def _source(item: Item | None) -> SourceRange | None:
 
 
 def span_of(item: Item | None) -> SpanReference | None:
-    """The span of a call, or the first span that a part of an answer mentions."""
+    """Return the span of a tool call, or the first span that a part of an answer mentions."""
     match item:
         case CallItem(span=span):
             return span

@@ -1,7 +1,7 @@
 """Finds the theme of the first paint.
 
-The settings are loaded after the first paint, because that takes longer than the start of the
-screen. Another theme until then would flash.
+The settings are loaded after the first paint, because loading them takes longer than starting the
+screen. If the first paint used another theme, the screen would flash.
 """
 
 import tomllib
@@ -16,7 +16,7 @@ DEFAULT = "dark"
 def first_theme(env: Mapping[str, str]) -> str:
     """Return the name of the theme in the environment or in the user's configuration file.
 
-    A value that is not a theme is ignored. The load of the settings reports it.
+    A value that is not a theme is ignored here. It is reported when the settings are loaded.
     """
     name = env.get("TREADLE_TERMINAL__THEME") or _configured()
     return name if isinstance(name, str) and name in THEMES else DEFAULT

@@ -1,4 +1,4 @@
-"""Reads the keys and pastes that a terminal sends, more exactly than Textual does."""
+"""Reads the keys and pastes that a terminal sends, and corrects two faults of Textual's parser."""
 
 from collections.abc import Generator, Iterable
 
@@ -13,23 +13,25 @@ _ENCODED = str.maketrans({_CODE: f"{_CODE}0", "\x1b": f"{_CODE}1", "\0": f"{_COD
 
 
 class InputParser(XTermParser):
-    """Textual's parser with exact pastes and Alt+Enter.
+    """Textual's parser, which also reads pastes with escape characters and Alt+Enter.
 
-    Textual reads an escape character in a paste as the beginning of a key, so that the rest of the
-    paste becomes keys. One of them may be Enter. This class passes each paste to Textual in an
-    encoding without escape characters. Textual also takes Alt+Enter for Enter if the terminal does
-    not have the kitty keyboard protocol.
+    Textual reads an escape character in a paste as the beginning of a key. It then reads the rest
+    of the paste as keys, and one of these keys may be Enter. Therefore this class encodes each
+    paste without escape characters before it passes the paste to Textual.
+
+    Textual also reads Alt+Enter as Enter if the terminal does not have the kitty keyboard protocol.
+    This class returns the key Alt+Enter.
     """
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._tail = ""
-        """The last characters outside of a paste, which may be the beginning of its mark."""
+        """The last characters outside of a paste. They may begin the mark that starts a paste."""
         self._paste: list[str] | None = None
-        """The parts of an incomplete paste."""
+        """The parts of an incomplete paste. None outside of a paste."""
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Parse what the terminal sent, and yield the messages."""
+        """Parse `data`, which the terminal sent, and yield the messages."""
         if not data:
             yield from super().feed(data)
         while data:
@@ -53,7 +55,7 @@ class InputParser(XTermParser):
 
     def _inside(self, parts: list[str], data: str) -> Generator[Message, None, str]:
         """Collect the paste until its end. Returns the rest of the data."""
-        before = parts.pop() if parts else ""  # the mark may be in two parts
+        before = parts.pop() if parts else ""  # the mark of the end may arrive in two parts
         joined = before + data
         at = joined.find(_END)
         if at < 0:

@@ -18,17 +18,20 @@ class KeySet(StrEnum):
 
 
 def keys_of(action: Action, key_set: KeySet = KeySet.DEFAULT) -> tuple[str, ...]:
-    """The keys of an action in a key set, in Textual's notation."""
+    """Return the keys of an action in a key set, in Textual's notation."""
     replaced = {KeySet.VIM: action.vim, KeySet.EMACS: action.emacs}.get(key_set)
     return action.keys if replaced is None else replaced
 
 
 def bindings(*places: Where, priority: bool = False) -> list[BindingType]:
-    """The bindings of the default keys of these parts. The id of each is the name of its action.
+    """Return bindings for the default keys of these parts of the terminal.
 
-    With `priority`, the focused widget does not receive the keys. A text field still receives the
-    keys of characters. Overlays have the actions that work anywhere, since Textual does not pass
-    their keys on to the application.
+    The id of a binding is the name of its action. With `priority`, the focused widget does not
+    receive the keys. Keys that produce a character are an exception, so that a person can type them
+    into a text field.
+
+    While an overlay is shown, Textual does not pass keys of characters on to the application.
+    Therefore the bindings of an overlay include these keys of the actions that work anywhere.
     """
     found = [
         Binding(
@@ -49,7 +52,7 @@ def bindings(*places: Where, priority: bool = False) -> list[BindingType]:
 
 
 def keymap(key_set: KeySet) -> Keymap:
-    """The keys that replace the default ones in a key set, by the id of a binding."""
+    """Map the ids of bindings to the keys that replace the default keys in a key set."""
     return {
         action.name: ",".join(keys_of(action, key_set))
         for action in ACTIONS

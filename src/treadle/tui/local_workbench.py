@@ -76,7 +76,7 @@ class LocalWorkbench(Workbench):
     ) -> AsyncIterator[Self]:
         """Open the repository at `root`. The index is refreshed in the background.
 
-        `warnings` are about the settings. Raises StoreError and ConfigError.
+        `warnings` are the warnings of the settings. Raises StoreError and ConfigError.
         """
         async with (
             open_app(root, settings=settings) as app,
@@ -89,7 +89,7 @@ class LocalWorkbench(Workbench):
             yield workbench
 
     async def events(self) -> AsyncIterator[Event | Missed]:
-        """Yield the events of the bus. Questions for approval reach this terminal meanwhile."""
+        """See `Workbench.events`."""
         with self._app.approvals.allow_questions(), self._app.bus.subscribe() as subscription:
             async for envelope in subscription:
                 yield envelope.event

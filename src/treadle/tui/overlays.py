@@ -28,14 +28,15 @@ _DELETED = "This conversation was deleted. Your next message begins a new one."
 
 
 class OverlayActions(ExplorationActions):
-    """A base of the application.
+    """A base class of the application.
 
-    The modules of the overlays are loaded when they are opened, so that the start is quick.
+    The module of an overlay is loaded when the overlay is opened, so that the terminal starts
+    quickly.
     """
 
     area: PromptArea
     _other_turns: dict[UUID, UUID]
-    """The conversations of running turns that are not on the screen, by the ids of the turns."""
+    """Maps each running turn that is not on the screen to its conversation."""
     _choices: Choices
 
     def is_busy(self) -> bool:
@@ -92,7 +93,7 @@ class OverlayActions(ExplorationActions):
             await self._after_rewind(outcome, "The rewind is undone.")
 
     async def _after_rewind(self, outcome: "RewindOutcome", notice: str) -> None:
-        """Show the conversation as it is now, and offer the prompt in the editor."""
+        """Show the conversation after a rewind, and put the prompt back into the editor."""
         workbench = await self.opened()
         try:
             self.show_session(await workbench.conversation(str(outcome.conversation_id)))
@@ -135,7 +136,7 @@ class OverlayActions(ExplorationActions):
 
     @work
     async def advise(self) -> None:
-        """Help a person who has no provider yet."""
+        """Show advice about models if the person has no provider yet."""
         try:
             advice = await (await self.opened()).first_start_advice()
         except TreadleError as error:
@@ -146,7 +147,7 @@ class OverlayActions(ExplorationActions):
             self.plan_sync()
 
     def action_new(self) -> None:
-        """Begin a conversation. The present one is saved."""
+        """Begin a new conversation. The present conversation is already saved."""
         if self.is_busy():
             self.notify(_RUNNING, markup=False)
             return
@@ -154,14 +155,17 @@ class OverlayActions(ExplorationActions):
         self.plan_sync()
 
     def show_session(self, session: "Session", running: Collection[UUID] = ()) -> None:
-        """Show a conversation in place of the present one. `running` has the turns that run."""
+        """Show a conversation in place of the present one.
+
+        `running` has the ids of the running turns.
+        """
         self.state.load(session, running)
         self.read_records()
         self.plan_sync()
 
     @work(exclusive=True, group="conversation")
     async def follow_change(self, event: ConversationChanged) -> None:
-        """Show a change of the present conversation that no turn on the screen made."""
+        """Show a change of the present conversation that was not made by a turn on the screen."""
         if event.conversation_id != str(self.state.conversation_id) or self.state.running:
             return
         if event.gone:
@@ -172,7 +176,10 @@ class OverlayActions(ExplorationActions):
             await self._read_again()
 
     def follow_other_turn(self, event: Event) -> None:
-        """Show the answer of a turn that began before its conversation was on the screen."""
+        """When a turn ends that is not on the screen, show its answer.
+
+        It is shown if its conversation is on the screen by then.
+        """
         match event:
             case SessionStarted(parent_key=None):
                 self._other_turns[event.request_id] = event.session_id
@@ -182,7 +189,7 @@ class OverlayActions(ExplorationActions):
                     self._show_other_answer()
 
     def follow_joined_turn(self, event: Event) -> None:
-        """Show the saved form of a turn that ran when its conversation was loaded."""
+        """When a turn of `state.joined` ends, show its saved form."""
         if event.request_id in self.state.joined:
             self.state.joined.discard(event.request_id)
             self._show_other_answer()
@@ -194,7 +201,7 @@ class OverlayActions(ExplorationActions):
             await self._read_again()
 
     async def _read_again(self) -> None:
-        """Show the present conversation as it is saved now."""
+        """Load the present conversation again, and show it if its messages changed."""
         workbench, shown = await self.opened(), self.state.conversation_id
         try:
             session = await workbench.conversation(str(shown))
@@ -202,7 +209,7 @@ class OverlayActions(ExplorationActions):
             self.report(error)
             return
         if session.conversation.id != self.state.conversation_id:
-            return  # the person chose another one meanwhile
+            return  # the person chose another conversation meanwhile
         self.state.title = session.conversation.title
         if tuple(session.branch) != self.state.branch:
             self.state.load(session)

@@ -1,4 +1,4 @@
-"""Runs the terminal application: its repository, its signals and its end."""
+"""Runs the terminal application: opens its repository, handles signals, and returns the status."""
 
 import asyncio
 import gc
@@ -22,8 +22,8 @@ exit status.
 def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
     """Return a function that opens the repository at `root` in this process.
 
-    The modules and the settings are loaded in a thread, because that takes longer than the start of
-    the screen.
+    The modules and the settings are loaded in a thread, so that the screen can already react to
+    keys.
     """
 
     @asynccontextmanager
@@ -36,7 +36,7 @@ def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
         async with LocalWorkbench.open(
             root, loaded.settings, warnings=loaded.warnings
         ) as workbench:
-            gc.freeze()  # a collection of the loaded modules would delay keys
+            gc.freeze()  # a garbage collection of the loaded modules would delay keys
             yield workbench
 
     return opened
@@ -67,7 +67,10 @@ def remote_workbench(address: str) -> OpenWorkbench:
 
 
 async def served_root(address: str) -> str:
-    """Return the path of the repository of a server. Raises TreadleError if it does not answer."""
+    """Return the path of the repository that a server serves.
+
+    Raises TreadleError if the server does not answer.
+    """
     from treadle.tui.server_client import TOKEN_VARIABLE, ServerClient
 
     async with ServerClient.open(address, os.environ.get(TOKEN_VARIABLE)) as server:
@@ -83,7 +86,7 @@ async def run_terminal(app: TerminalApp, *, mouse: bool) -> int:
     received: list[int] = []
 
     def stop(number: int) -> None:
-        if received:  # the first signal has not ended the process
+        if received:  # an earlier signal has not ended the process
             os._exit(_SIGNAL_STATUS + number)
         received.append(number)
         app.exit()

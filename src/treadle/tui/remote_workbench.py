@@ -1,6 +1,6 @@
 """Serves a repository to the terminal through a `treadle serve` that already runs.
 
-The page and other terminals of the same server show the same turns, approvals and proposals.
+The web page and the other terminals of this server show the same turns, approvals and proposals.
 """
 
 import asyncio
@@ -54,15 +54,15 @@ from treadle.tui.workbench import ConnectionChanged, Missed, StartedTurn, Workbe
 T = TypeVar("T")
 
 _WAIT_SECONDS = 50
-"""How long one request waits for the end of a turn."""
+"""The maximum time that one request waits for the end of a turn."""
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 10.0
-"""Seconds between two attempts to reach a lost server."""
+"""The first and the longest time in seconds between two attempts to reach a lost server."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The answer to a message or a question."""
+    """The server's answer to a message of the person or to a question for the analyst."""
 
     request_id: UUID
     session_id: UUID | None
@@ -115,7 +115,10 @@ class RemoteWorkbench(Workbench):
         terminal: TerminalSettings | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Connect to the server at `address`. Raises TreadleError if it refuses or is not there."""
+        """Connect to the server at `address`.
+
+        Raises TreadleError if the server refuses the connection or does not answer.
+        """
         async with ServerClient.open(address, token) as server:
             health = await server.get("/health", Mapping[str, object])
             socket = await server.socket(None)
@@ -132,10 +135,10 @@ class RemoteWorkbench(Workbench):
                     await workbench._socket.close()
 
     async def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
-        """Yield the events of the server. A lost connection is made again, without end.
+        """Yield the events of the server. If the connection is lost, connect again, without end.
 
-        Events that arrive while a message is sent come after `send` has returned, so that the
-        terminal knows their turn.
+        Events that arrive during a call of `send` are yielded after `send` has returned. The
+        terminal then knows the turn to which these events belong.
         """
         while True:
             if self._socket is None:
@@ -171,13 +174,16 @@ class RemoteWorkbench(Workbench):
                     self._after = data["seq"]
                     try:
                         event = event_from_json(data)
-                    except JsonMismatchError:  # an event of another version
+                    except JsonMismatchError:  # another version of Treadle sent this event
                         continue
                     if event is not None:
                         yield event
 
     async def _connect_again(self) -> AsyncIterator[ConnectionChanged]:
-        """Connect again. The server then sends what was missed, or a gap."""
+        """Connect again, and yield the state of the connection.
+
+        The server then sends the missed events. If it no longer has them, it sends a gap.
+        """
         delay = _FIRST_DELAY
         while self._socket is None:
             yield ConnectionChanged(self._server.address, retry_in=delay)

@@ -12,7 +12,7 @@ _ACTIONS = {action.name: action for action in ACTIONS}
 
 
 def places(screen: Screen[object]) -> frozenset[Where]:
-    """The parts of the terminal that the widgets of a screen belong to."""
+    """Return the parts of the terminal whose actions the widgets of a screen bind to keys."""
     found = {Where.ANYWHERE}
     for node in _nodes(screen):
         found |= {_ACTIONS[name].where for name in _bound(type(node))}
@@ -20,15 +20,16 @@ def places(screen: Screen[object]) -> frozenset[Where]:
 
 
 def actions_of(screen: Screen[object]) -> list[Action]:
-    """The actions of a screen, in the order of the registry."""
+    """Return the actions of a screen, in the order of `ACTIONS`."""
     present = places(screen)
     return [action for action in ACTIONS if action.where in present]
 
 
 def target(screen: Screen[object], name: str) -> DOMNode | None:
-    """The widget that runs an action: the focused one, another one of the screen, or the app.
+    """Return the widget or application that runs an action.
 
-    Returns None if the action is not available at present.
+    The focused widget and its parents come first, then the screen and its other widgets, and then
+    the application. Returns None if the action is not available at present.
     """
     for node in _nodes(screen):
         if has_action(node, name):

@@ -13,13 +13,16 @@ from treadle.json_records import JsonMismatchError, from_json
 from treadle.secrets import register
 from treadle.visible import in_line
 
-TOKEN_VARIABLE = "TREADLE_TOKEN"  # noqa: S105  (a name)
+TOKEN_VARIABLE = "TREADLE_TOKEN"  # noqa: S105  (the name of a variable)
 _API = "/api/v1"
 _TIMEOUT = aiohttp.ClientTimeout(total=90)
 _MAX_MESSAGE = 64 << 20
-"""The largest message of the event socket, in bytes. A prompt of a model can be one event."""
+"""The largest message of the event socket, in bytes. One event can contain a whole prompt."""
 _SILENCE_SECONDS = 45.0
-"""The server sends a message at least every 15 s. After this silence the connection is lost."""
+"""After this time without a message, the connection is treated as lost.
+
+The server sends a message at least every 15 s.
+"""
 
 
 class ServerLostError(TreadleError):
@@ -27,7 +30,10 @@ class ServerLostError(TreadleError):
 
 
 def server_address(text: str) -> str:
-    """Return the address of a server without a path. Raises UsageError for any other URL."""
+    """Return the address of a server, without a path.
+
+    Raises UsageError if `text` is not the address of a server.
+    """
     url = urlsplit(text if "://" in text else f"http://{text}")
     try:
         valid = url.scheme in {"http", "https"} and url.hostname and (url.port or 1)
@@ -42,7 +48,7 @@ def server_address(text: str) -> str:
 
 
 class ServerClient:
-    """Requests to one server. `address` is without a path, and `token` proves the sender."""
+    """Sends requests to one server. `address` has no path. `token` is the access token."""
 
     def __init__(self, address: str, token: str | None, session: aiohttp.ClientSession) -> None:
         self.address = address
@@ -59,7 +65,10 @@ class ServerClient:
             yield cls(address, token, session)
 
     async def get(self, path: str, kind: Any = Any, /, **parameters: object) -> Any:
-        """Read a value of the type `kind`. Parameters that are None are not sent."""
+        """Request a value, and return it as the type `kind`.
+
+        Parameters that are None are not sent.
+        """
         return await self._call("GET", path, kind, parameters, None)
 
     async def post(
@@ -70,15 +79,18 @@ class ServerClient:
         /,
         **parameters: object,
     ) -> Any:
-        """Send a JSON object, and read the answer."""
+        """Send a POST request with a JSON object, and read the answer."""
         return await self._call("POST", path, kind, parameters, body)
 
     async def put(self, path: str, body: Mapping[str, object], kind: Any = Any) -> Any:
-        """Replace something, and read the answer."""
+        """Send a PUT request with a JSON object, and read the answer."""
         return await self._call("PUT", path, kind, {}, body)
 
     async def lines(self, path: str, body: Mapping[str, object]) -> AsyncIterator[Any]:
-        """Send a JSON object, and yield the JSON of each line of the answer as it comes."""
+        """Send a POST request with a JSON object, and yield the lines of the answer as they arrive.
+
+        Each line is parsed as JSON.
+        """
         url = f"{self.address}{_API}{path}"
         try:
             async with self._session.post(
@@ -95,17 +107,17 @@ class ServerClient:
             raise self._lost(error) from error
 
     async def patch(self, path: str, body: Mapping[str, object], kind: Any = Any) -> Any:
-        """Send changes, and read the answer."""
+        """Send a PATCH request with a JSON object, and read the answer."""
         return await self._call("PATCH", path, kind, {}, body)
 
     async def delete(self, path: str, kind: Any = Any) -> Any:
-        """Delete something, and read the answer."""
+        """Send a DELETE request, and read the answer."""
         return await self._call("DELETE", path, kind, {}, None)
 
     async def socket(self, after: int | None) -> aiohttp.ClientWebSocketResponse:
-        """Open the socket of the events after number `after`, or of the events from now on.
+        """Open a socket that receives the events after number `after`. None means only new events.
 
-        A person follows it and answers approvals. Raises TreadleError.
+        While the socket is open, questions for approval reach this terminal. Raises TreadleError.
         """
         parameters = {"approve": "true"} | ({} if after is None else {"after": str(after)})
         try:
@@ -159,7 +171,10 @@ class ServerClient:
         )
 
     def _refusal(self, status: int, content: bytes) -> TreadleError:
-        """The error of an answer. Another program may answer in any form."""
+        """Return the error that an answer reports.
+
+        The program at the address may not be Treadle, so the answer can have any form.
+        """
         if status == 401:
             return UsageError(
                 f"The server at {self.address} does not accept this client.",
@@ -176,7 +191,7 @@ class ServerClient:
 
 
 def segment(text: object) -> str:
-    """Return an id as a part of a path."""
+    """Quote an id for use as one segment of a URL path."""
     return quote(str(text), safe="")
 
 

@@ -1,4 +1,4 @@
-"""A bell and a desktop notification when a turn ends or asks."""
+"""Rings the bell and shows a desktop notification when a turn ends or waits for an approval."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -45,7 +45,11 @@ class Signals:
     def apply(
         self, event: Event, settings: "TerminalSettings", *, folder: str, focused: bool
     ) -> None:
-        """Give a signal if the event needs one, and the person may not be looking."""
+        """Give a signal if a turn ended or asks, and the person may not be looking.
+
+        The person may not be looking if the terminal does not have the focus, or if the turn took
+        longer than the setting `notify_after`.
+        """
         now = self._clock.monotonic()
         match event:
             case SessionStarted():
@@ -74,8 +78,8 @@ class Signals:
 def notification(text: str, env: Mapping[str, str]) -> str:
     """Return the control sequence for a desktop notification. `text` has no control characters.
 
-    foot and rxvt have OSC 777, other terminals OSC 9. tmux passes it on if its option
-    `allow-passthrough` is on.
+    foot and rxvt use the sequence OSC 777. Other terminals use OSC 9. tmux passes the sequence on
+    if the tmux option `allow-passthrough` is on.
     """
     has_777 = env.get("TERM", "").startswith(_TERMINALS_WITH_777)
     sequence = f"\x1b]777;notify;Treadle;{text}\x07" if has_777 else f"\x1b]9;{text}\x07"

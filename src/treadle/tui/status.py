@@ -1,6 +1,6 @@
-"""The parts of the status line: what the terminal knows about the repository and the conversation.
+"""The parts of the status line, which describe the repository and the conversation.
 
-A narrow terminal shows only the most important parts. `Part` states their order.
+A narrow terminal shows only the most important parts. `Part` orders the parts by importance.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,13 @@ from treadle.events import types as ev
 from treadle.traces.amounts import cost as cost_text
 
 _FULL, _NEARLY_FULL = 0.9, 0.75
-"""Parts of the context window from which the meter warns."""
+"""A prompt that takes at least this share of the context window has the colour of errors, or of
+warnings.
+"""
 
 
 class Part(IntEnum):
-    """The parts, from the most to the least important one."""
+    """The parts of the status line, from the most to the least important one."""
 
     CONNECTION = 0
     CONTEXT = 1
@@ -38,7 +40,10 @@ _POSITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The text of a part. It may be foreign. `style` is a style of the theme."""
+    """The text of a part. The text may contain control characters or markup.
+
+    `style` is a style of the theme.
+    """
 
     part: Part
     text: str
@@ -46,7 +51,7 @@ class Shown:
 
 
 class Status:
-    """The values of the status line. `apply` changes them by events of the conversation."""
+    """The values of the status line. `apply` updates them from the events of the conversation."""
 
     def __init__(self) -> None:
         self.folder = ""
@@ -54,11 +59,11 @@ class Status:
         self.model: str | None = None
         self.cost: float | None = None
         self.allowed: int | None = None
-        """The number of permissions that a person gave. With 0, each change asks first."""
+        """The number of permissions that the person gave. Without any, each change asks first."""
         self.tools = 0
-        """The number of tool calls that run."""
+        """The number of running tool calls."""
         self.address: str | None = None
-        """The address of the server to which the terminal is attached."""
+        """The address of the server that the terminal uses, or None if it uses no server."""
         self.connected = True
         self.indexing: tuple[int, int] | None = None
         self.tokens: int | None = None
@@ -66,7 +71,7 @@ class Status:
         self._conversation: UUID | None = None
 
     def follow(self, conversation_id: UUID | None) -> None:
-        """Forget the prompt of another conversation."""
+        """Follow another conversation. The size of the earlier conversation's prompt is removed."""
         if self._conversation not in {None, conversation_id}:
             self.tokens = self.window = None
         self._conversation = conversation_id
@@ -82,7 +87,7 @@ class Status:
                 self.tokens = usage.input
 
     def apply_progress(self, event: ev.IndexProgress) -> None:
-        """Apply the progress of the index, which belongs to no conversation."""
+        """Show the progress of the index. This event belongs to no conversation."""
         self.indexing = (event.done, event.total) if event.done < event.total else None
 
     def parts(self) -> Sequence[Shown]:

@@ -12,7 +12,7 @@ _PART_COLUMNS = 40
 
 
 class StatusLine(Static):
-    """Shows as many parts of `status` as fit. The least important ones are left out."""
+    """Shows as many parts of `status` as fit. The least important parts are left out."""
 
     DEFAULT_CSS = """
     StatusLine {
@@ -28,7 +28,7 @@ class StatusLine(Static):
         self._status = status
 
     def on_resize(self, _: events.Resize) -> None:
-        """Show more or fewer parts."""
+        """Show as many parts as fit into the new width."""
         self.sync()
 
     def sync(self) -> None:

@@ -1,7 +1,8 @@
 """The themes of the terminal: dark, light, high contrast, and the terminal's own 16 colours.
 
-Each theme states its text colours as fixed values. Textual's own values depend on the background of
-a widget, which a transcript line does not know when it is rendered.
+The first three themes state their text colours as fixed values. Textual's own text colours depend
+on the background of a widget, and this background is unknown when a line of a transcript is
+rendered.
 """
 
 from textual.theme import Theme

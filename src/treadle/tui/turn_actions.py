@@ -33,13 +33,19 @@ REWIND_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
 """The shortest time between two refreshes of the output of a shell command."""
 _LIVE_LINES = 15
-"""The lines of a shell command that are shown while it runs."""
+"""The number of output lines of a shell command that are shown while it runs."""
 _AT_ONCE_SECONDS = 1.0
-"""An editor that ends sooner without a change is probably a graphical one that does not wait."""
+"""If an editor ends sooner than this and the text did not change, the person gets a hint.
+
+The editor is probably a graphical one that ended before the person closed its window.
+"""
 
 
 class TurnActions(App[None]):
-    """The base of the application. The application sets the attributes, and opens the workbench."""
+    """A base class of the application.
+
+    The application sets the attributes, and opens the workbench.
+    """
 
     state: TranscriptState
     area: PromptArea
@@ -47,13 +53,13 @@ class TurnActions(App[None]):
     _choices: Choices
     _clock: Clock
     _sending = 0
-    """The number of messages that the workbench has not accepted."""
+    """The number of messages that the workbench has not accepted yet."""
     _ends_at_start = False
-    """Whether the turn that starts is to be cancelled at once."""
+    """Whether the turn that is about to start has to be cancelled at once."""
     _escaped: float | None = None
-    """The time of the last Escape key that did nothing else."""
+    """The time of the last Escape key that found nothing to end."""
     _command: "asyncio.Task[None] | None" = None
-    """The shell command that runs."""
+    """The task of the running shell command."""
 
     def plan_sync(self) -> None:
         """Refresh the transcript soon."""
@@ -64,7 +70,7 @@ class TurnActions(App[None]):
         raise NotImplementedError
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
-        """Run an action of the registry."""
+        """Run the action `name`."""
         raise NotImplementedError
 
     def is_busy(self) -> bool:
@@ -72,13 +78,16 @@ class TurnActions(App[None]):
         return bool(self._sending or self.state.running)
 
     async def find_choices(self, token: Token) -> Sequence[Choice]:
-        """The completions of a word. Before the repository is open, only commands are known."""
+        """Return the completions of a word.
+
+        Before the repository is open, only slash commands can be completed.
+        """
         try:
             return await find_choices(
                 self._workbench.result() if self._workbench.done() else None, token
             )
         except TreadleError:
-            return ()  # the person can still type
+            return ()  # without completions, the person can still type
 
     # Messages of the prompt.
 
@@ -88,7 +97,7 @@ class TurnActions(App[None]):
         self._send(message.draft)
 
     def on_prompt_area_steer(self, message: PromptArea.Steer) -> None:
-        """Send a message to the running turn, or as a turn if none runs."""
+        """Send a message to the running turn. If no turn runs, the message starts a turn."""
         if self.state.running:
             self._steer(message.draft)
         else:
@@ -109,7 +118,7 @@ class TurnActions(App[None]):
         self._command.add_done_callback(self._command_ended)
 
     def on_prompt_area_failed(self, message: PromptArea.Failed) -> None:
-        """Show an error of the prompt's files."""
+        """Show an error of the files that save the sent messages and the drafts."""
         self.report(message.error)
 
     def on_prompt_editor_requested(self, _: Prompt.EditorRequested) -> None:
@@ -117,7 +126,10 @@ class TurnActions(App[None]):
         self._edit_prompt()
 
     async def action_end_turn(self) -> None:
-        """End the shell command or the turn. Without them, two Escape keys open the rewind."""
+        """End the running shell command or turn.
+
+        If neither runs and the prompt is empty, two Escape keys in a row open the rewind.
+        """
         if self._command is not None:
             self._command.cancel()
         elif self._workbench.done() and self.state.running:
@@ -169,7 +181,7 @@ class TurnActions(App[None]):
             steered = False
         if not steered:
             self.area.queue.add(draft, 0)
-            self.area.turn_ended(normally=True)  # it may have ended meanwhile
+            self.area.turn_ended(normally=True)  # the turn may have ended meanwhile
 
     # The editor.
 
@@ -180,7 +192,7 @@ class TurnActions(App[None]):
         started = self._clock.monotonic()
         try:
             with self.batch_update(), ExitStack() as stack:
-                with suppress(SuspendNotSupported):  # a graphical editor works without it
+                with suppress(SuspendNotSupported):  # a graphical editor needs no suspension
                     stack.enter_context(self.suspend())
                 edited = await edit(f"{draft.message}\n".encode("utf-8", "replace"), suffix=".md")
         except (TreadleError, OSError) as error:
@@ -197,7 +209,7 @@ class TurnActions(App[None]):
     # Shell commands.
 
     async def _run_command(self, command: str) -> None:
-        from treadle.app.shell_command import run_shell  # the first screen starts before it
+        from treadle.app.shell_command import run_shell  # loaded after the first screen starts
         from treadle.checks.runner import KeptOutput
 
         workbench = await asyncio.shield(self._workbench)
@@ -230,7 +242,7 @@ class TurnActions(App[None]):
             self.area.offer(CommandOutput(command, item.details))
 
     async def _show_output(self, item: CallItem, kept: "KeptOutput") -> None:
-        """Show the end of the output while the command runs."""
+        """Show the last lines of the output while the command runs."""
         lines = -1
         while True:
             if kept.lines != lines:
@@ -247,7 +259,10 @@ class TurnActions(App[None]):
 
 
 def _attachments(draft: Draft) -> "Sequence[Attachment]":
-    """The attachments of a message with the content of its images. Raises UsageError."""
-    from treadle.app.attachments import read_image  # the first screen starts before it
+    """Return the attachments of a message, including the content of its images.
+
+    Raises UsageError if an image cannot be read.
+    """
+    from treadle.app.attachments import read_image  # loaded after the first screen starts
 
     return [*draft.attachments, *map(read_image, draft.images)]

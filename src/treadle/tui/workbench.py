@@ -46,14 +46,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Events were lost, for example after a lost connection. A screen reads its data again."""
+    """Some events were lost, for example after a lost connection.
+
+    A screen that shows data then has to read this data again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionChanged:
-    """The connection to the server at `address` is lost, or was made again.
+    """The connection to the server at `address` was lost or restored.
 
-    `retry_in` are the seconds until the next attempt, None if the connection was made again.
+    `retry_in` is the number of seconds until the next attempt to connect. It is None if the
+    connection was restored.
     """
 
     address: str
@@ -62,19 +66,19 @@ class ConnectionChanged:
 
 @dataclass(frozen=True, slots=True)
 class StartedTurn:
-    """A message that is served or waits. Its events have the id `request_id`."""
+    """The turn of a message that is being served or is queued. Its events have its `request_id`."""
 
     request_id: UUID
     conversation_id: UUID
 
 
 class Workbench(ABC):
-    """What the terminal does with one repository.
+    """Everything that the terminal can do with one repository.
 
     `root` is the path of the repository, on the machine that serves it. `address` is the address of
-    the server, or None in this process. `warnings` are sentences about settings, and about data
-    that cannot be saved. `terminal` has the person's settings of the terminal. Methods raise
-    TreadleError with a text for the person.
+    the server. It is None if the repository is served in this process. `warnings` are sentences
+    about settings, and about data that cannot be saved. `terminal` has the person's settings of the
+    terminal. Methods raise TreadleError with a text for the person.
     """
 
     root: str
@@ -84,14 +88,17 @@ class Workbench(ABC):
 
     @abstractmethod
     def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
-        """Yield the events from now on, without end.
+        """Yield new events as they happen, without end.
 
         While the iteration runs, questions for approval reach this terminal.
         """
 
     @abstractmethod
     async def branch(self) -> str | None:
-        """The git branch, or the short hash of a detached commit. None without git."""
+        """Return the git branch, or the short hash of the commit if no branch is checked out.
+
+        Returns None if the repository does not use git.
+        """
 
     @abstractmethod
     async def send(
@@ -102,7 +109,10 @@ class Workbench(ABC):
         choices: Choices,
         attachments: Sequence[Attachment] = (),
     ) -> StartedTurn:
-        """Send a message in a conversation, or in a new one. It waits for the running turn."""
+        """Send a message in a conversation, or in a new one if `conversation` is None.
+
+        If a turn of the conversation runs, the message is queued until that turn ends.
+        """
 
     @abstractmethod
     async def steer(self, request_id: UUID, text: str) -> bool:
@@ -114,17 +124,17 @@ class Workbench(ABC):
 
     @abstractmethod
     async def running_turns(self) -> Collection[UUID]:
-        """The turns of the repository that are served or wait."""
+        """Return the ids of the turns of the repository that run or are queued."""
 
     @abstractmethod
     async def pending_approvals(self) -> Sequence[ApprovalRequested]:
-        """The questions that wait for an answer, oldest first."""
+        """Return the questions that wait for an answer, oldest first."""
 
     @abstractmethod
     async def answer(
         self, approval_id: UUID, scope: ApprovalScope, words: str | None = None
     ) -> bool:
-        """Answer a question. Returns False if it no longer waits."""
+        """Answer a question. Returns False if the question no longer waits for an answer."""
 
     @abstractmethod
     async def conversations(self, *, limit: int = 200) -> Sequence[ConversationSummary]:
@@ -136,7 +146,7 @@ class Workbench(ABC):
 
     @abstractmethod
     async def conversation_costs(self, conversations: Collection[UUID]) -> Mapping[UUID, float]:
-        """Return the recorded costs in US dollars.
+        """Return the recorded cost of each conversation, in US dollars.
 
         A conversation of unknown cost is not in the result.
         """
@@ -147,9 +157,9 @@ class Workbench(ABC):
 
     @abstractmethod
     async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:
-        """Continue a conversation from message `at`, and return it.
+        """Begin a branch of a conversation after message `at`, and return the conversation.
 
-        The later messages stay as another branch.
+        The later messages stay in another branch.
         """
 
     @abstractmethod
@@ -168,8 +178,9 @@ class Workbench(ABC):
     ) -> RewindOutcome:
         """Go back to the state before the user message `prompt`.
 
-        With `keep_changed`, files in conflict stay as they are. Otherwise a conflict is an error,
-        and nothing changes.
+        A file is in conflict if an edit of it cannot be undone, usually because someone changed the
+        same lines later. With `keep_changed`, files in conflict stay as they are. Otherwise a
+        conflict is an error, and nothing changes.
         """
 
     @abstractmethod
@@ -189,15 +200,21 @@ class Workbench(ABC):
         choices: Choices,
         attachments: Sequence[Attachment] = (),
     ) -> ContextPlan:
-        """The plan of the next prompt, if the next message is `text`. No model is asked."""
+        """Return what the next prompt would contain if the next message was `text`.
+
+        No request is sent to a model.
+        """
 
     @abstractmethod
     async def change_context(self, conversation_id: UUID, change: ChoicesChange) -> None:
-        """Change what is pinned and left out, from the next message on."""
+        """Change which parts are pinned and which are left out, from the next message on."""
 
     @abstractmethod
     async def recorded_context(self, trace_id: str, span_id: str) -> ContextPlan:
-        """The plan of a recorded request. `span_id` is the id of the span of its model call."""
+        """Return what the prompt of a recorded model call contained.
+
+        `span_id` is the id of the span of this call.
+        """
 
     @abstractmethod
     async def models(self) -> ModelList:
@@ -205,11 +222,17 @@ class Workbench(ABC):
 
     @abstractmethod
     async def test_model(self, provider: str, model: str | None) -> ModelTest:
-        """Ask a model one small question with a tool. The result reports a failure."""
+        """Ask a model a small question for which it has to call a tool.
+
+        If the model fails, the result states the failure.
+        """
 
     @abstractmethod
     async def model_vendors(self, provider: str, model: str) -> Sequence[Vendor]:
-        """The vendors that a router offers for a model. Other providers list none."""
+        """Return the vendors that a provider offers for a model.
+
+        The list is empty if the provider is not a router, which forwards requests to vendors.
+        """
 
     @abstractmethod
     async def save_model(self, name: str) -> SavedSetting:
@@ -217,7 +240,7 @@ class Workbench(ABC):
 
     @abstractmethod
     async def first_start_advice(self) -> str | None:
-        """Lines about models for a person who has no provider yet, otherwise None."""
+        """Return advice about models, or None if the person already has a provider."""
 
     @abstractmethod
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
@@ -235,9 +258,9 @@ class Workbench(ABC):
         hunks: Collection[int] | None = None,
         words: str | None = None,
     ) -> ListedProposal:
-        """Write the hunks with these numbers, or all hunks. The other hunks are then denied.
+        """Write the hunks with these numbers, or all hunks. Hunks that are not written are denied.
 
-        Hunks are numbered from 1 over all files.
+        Hunks are numbered from 1 over all files of the proposal.
         """
 
     @abstractmethod
@@ -260,26 +283,29 @@ class Workbench(ABC):
 
     @abstractmethod
     async def restage(self, proposal_id: UUID) -> ListedProposal:
-        """Fit a proposal to files that have changed since."""
+        """Adapt a proposal to files that have changed since it was made."""
 
     @abstractmethod
     async def proposed_content(self, proposal_id: UUID, path: str) -> bytes:
-        """The content of a file after a proposal. For a renamed file, `path` is the old path."""
+        """Return the content that a proposal gives to a file.
+
+        For a renamed file, `path` is the old path.
+        """
 
     @abstractmethod
     async def amend(self, proposal_id: UUID, path: str, content: bytes) -> ListedProposal:
         """Change the content that a proposal gives to a file.
 
-        `path` is as in `proposed_content`.
+        For a renamed file, `path` is the old path.
         """
 
     @abstractmethod
     async def choices(self, approval_id: UUID) -> Sequence[Choice]:
-        """The answers to a waiting question, and what each of them allows."""
+        """Return the possible answers to a waiting question, and what each answer allows."""
 
     @abstractmethod
     async def permissions(self, conversation: UUID | None) -> Sequence[Permission]:
-        """All permissions.
+        """Return all permissions that the person gave.
 
         The sentences in the result refer to `conversation` as "this conversation".
         """
@@ -294,7 +320,11 @@ class Workbench(ABC):
 
     @abstractmethod
     async def program_to_allow(self, check: Check) -> Program | None:
-        """The program inside the repository that the person has to allow before a check runs."""
+        """Return the program that the person has to allow before a check runs.
+
+        Only programs inside the repository need this permission. Returns None if the check can run
+        without it.
+        """
 
     @abstractmethod
     async def run_check(
@@ -313,23 +343,26 @@ class Workbench(ABC):
 
     @abstractmethod
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
-        """Find code by name or meaning, in the index as it is now."""
+        """Find code by name or meaning. Uses the present index without a refresh."""
 
     @abstractmethod
     async def complete(self, typed: str) -> Sequence[Completion]:
-        """Complete the name of a file, a folder or an item, in the index as it is now."""
+        """Complete the name of a file, a folder or an item. Uses the present index."""
 
     @abstractmethod
     async def excerpt(self, source: SourceRange) -> Excerpt:
-        """Read the lines of a source as they are on disk now."""
+        """Read the present lines of a source from disk."""
 
     @abstractmethod
     async def neighbours(self, name: str, file: str, relation: Relation) -> Neighbours:
-        """The callers, callees or implementations of an item with this canonical path."""
+        """Return the callers, callees or implementations of the item `name` in `file`.
+
+        `name` is the canonical path of the item.
+        """
 
     @abstractmethod
     async def trace(self, request_id: UUID) -> Trace:
-        """The recorded trace of a turn."""
+        """Return the recorded trace of a turn."""
 
     @abstractmethod
     async def trace_view(self, trace_id: str) -> TraceView:
@@ -345,7 +378,7 @@ class Workbench(ABC):
 
     @abstractmethod
     async def turn_records(self, conversation_id: UUID) -> Mapping[UUID, TurnRecord]:
-        """The usage, cost and sources of the recorded turns of a conversation."""
+        """Return the usage, cost and sources of the recorded turns of a conversation."""
 
     @abstractmethod
     async def ask_analyst(
@@ -353,10 +386,11 @@ class Workbench(ABC):
     ) -> StartedTurn:
         """Ask the analyst, which is an agent, about the recorded calls that `page` shows.
 
-        None as `conversation` begins a new conversation. The events of the turn have its
-        `request_id`. Without a model, the answer is a report.
+        If `conversation` is None, the question begins a new conversation. If `model` is None, the
+        configured model answers. If only the model that Treadle contains is available, the answer
+        is a report.
         """
 
     @abstractmethod
     async def page_address(self) -> str | None:
-        """The address of a server whose page shows this repository. None if no server runs."""
+        """Return the address of the web page of this repository, or None if no server runs."""

@@ -1,1 +1,1 @@
-"""Questions for approval in the terminal: the waiting ones, and the panel that shows them."""
+"""The questions for approval that wait for an answer, and the panel that shows them."""

@@ -19,7 +19,7 @@ from treadle.tui.workbench import Workbench
 
 
 class ApprovalActions(App[None]):
-    """The base of the application. The application sets `state` and opens the workbench."""
+    """A base class of the application. The application sets `state` and opens the workbench."""
 
     state: TranscriptState
     questions: Questions
@@ -30,7 +30,7 @@ class ApprovalActions(App[None]):
         raise NotImplementedError
 
     async def read_questions(self, workbench: Workbench) -> None:
-        """Show the questions that wait now. Call it at the start, and when events were lost."""
+        """Read and show the waiting questions. Call this at the start and after lost events."""
         self.questions.replace(await workbench.pending_approvals())
         self._show_question()
 
@@ -95,7 +95,7 @@ class ApprovalActions(App[None]):
 
     @work(exclusive=True, group="overlay")
     async def action_permissions(self) -> None:
-        """Show what is allowed."""
+        """Show the permissions that the person gave."""
         from treadle.tui.screens.permissions import PermissionsScreen
 
         workbench = await self._workbench
@@ -103,7 +103,7 @@ class ApprovalActions(App[None]):
 
     @work(exclusive=True, group="overlay")
     async def action_checks(self, name: str | None = None) -> None:
-        """Show the checks of the repository, or run the check with a name."""
+        """Run the check `name`. Without a name, show the checks of the repository."""
         from treadle.tui.screens.checks import CheckScreen, ChecksScreen
 
         workbench = await self._workbench

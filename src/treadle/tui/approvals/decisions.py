@@ -1,4 +1,4 @@
-"""Carries out decisions about proposals, and states their outcome in words."""
+"""Carries out decisions about proposals, and describes the outcomes in words."""
 
 from collections.abc import Collection
 from enum import Enum, auto
@@ -16,10 +16,10 @@ class Decision(Enum):
     DENY = auto()
     UNDO = auto()
     UNDO_UNCHANGED = auto()
-    """Undo the files that nobody changed since, and keep the others."""
+    """Undo the files that did not change after the proposal was applied, and keep the others."""
     REDO = auto()
     RESTAGE = auto()
-    """Fit the proposal to the present files."""
+    """Adapt the proposal to the present files."""
 
 
 async def carry_out(
@@ -30,7 +30,10 @@ async def carry_out(
     hunks: Collection[int] | None = None,
     words: str | None = None,
 ) -> str:
-    """Carry out a decision, and return its outcome. `hunks` are the hunks to apply or to deny.
+    """Carry out a decision, and describe its outcome.
+
+    `hunks` has the numbers of the hunks to apply or to deny. None means all hunks. `words` are sent
+    to the model.
 
     Raises TreadleError if the decision is not possible.
     """
@@ -52,7 +55,7 @@ async def carry_out(
 
 
 def outcome(listed: ListedProposal) -> str:
-    """The state of a proposal as a sentence."""
+    """Describe the state of a proposal in a sentence."""
     proposal = listed.proposal
     files = len(listed.files)
     count = "1 file" if files == 1 else f"{files:,} files"

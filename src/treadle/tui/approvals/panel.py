@@ -10,14 +10,21 @@ from treadle.tui.text import foreign, foreign_line
 _LINE_CHARACTERS = 400
 _HEIGHT_PERCENT = 40
 _OTHER_LINES = 6
-"""The border, the question, its reason, the number of further lines, and the key."""
+"""The number of lines of the panel without the preview.
+
+These are the two lines of the border, the question, its reason, the number of further preview
+lines, and the key.
+"""
 _LOW_ROWS = 18
 """On a terminal with fewer rows, the panel shows neither the reason nor a preview."""
 _DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-muted"}
 
 
 class ApprovalPanel(Static, can_focus=True):
-    """Shows a question. It never takes the keyboard: the person moves to it and then answers."""
+    """Shows a question. It never takes the keyboard by itself.
+
+    The person has to move to the panel or click on it to answer the question.
+    """
 
     DEFAULT_CSS = """
     ApprovalPanel {
@@ -31,7 +38,7 @@ class ApprovalPanel(Static, can_focus=True):
     """
 
     class Entered(Message):
-        """The person moved to the panel or clicked on it."""
+        """The panel got the focus, because the person moved to it or clicked on it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,11 +52,11 @@ class ApprovalPanel(Static, can_focus=True):
         self._draw()
 
     def on_focus(self) -> None:
-        """Let the person answer."""
+        """Report that the person wants to answer the question."""
         self.post_message(self.Entered())
 
     def on_resize(self) -> None:
-        """Show more or less of the preview."""
+        """Show as much of the preview as fits into the new size."""
         self._draw()
 
     def _draw(self) -> None:
@@ -74,7 +81,10 @@ class ApprovalPanel(Static, can_focus=True):
 
 
 def preview(question: ApprovalRequested, lines: int | None = None) -> list[Content]:
-    """The first lines of the preview of a question: arguments, or a coloured diff."""
+    """Return the first `lines` lines of the preview of a question. None means all lines.
+
+    The preview of a proposal is a coloured diff. Any other preview is plain text.
+    """
     text = (question.preview or "").rstrip("\n")
     if not text or lines == 0:
         return []
@@ -84,7 +94,10 @@ def preview(question: ApprovalRequested, lines: int | None = None) -> list[Conte
 
 
 def diff_lines(diff: str, lines: int | None = None) -> list[Content]:
-    """The first lines of a unified diff in colours, with one line for the name of each file."""
+    """Return the first `lines` lines of a unified diff in colours. None means all lines.
+
+    One line with the name of the file replaces the header lines of each file.
+    """
     drawn = []
     old = ""
     in_head = False

@@ -18,11 +18,11 @@ class Questions:
 
     @property
     def first(self) -> ApprovalRequested | None:
-        """The oldest question."""
+        """The oldest waiting question, or None."""
         return next(iter(self._waiting.values()), None)
 
     def about(self, proposal_id: UUID) -> ApprovalRequested | None:
-        """The question that asks about a proposal."""
+        """Return the waiting question about a proposal, or None."""
         found = (each for each in self._waiting.values() if each.proposal_id == proposal_id)
         return next(found, None)
 
@@ -37,7 +37,7 @@ class Questions:
         return False
 
     def replace(self, questions: Iterable[ApprovalRequested]) -> None:
-        """Replace all questions."""
+        """Replace all waiting questions by `questions`."""
         self._waiting = {each.approval_id: each for each in questions}
 
     def remove(self, approval_id: UUID) -> None:

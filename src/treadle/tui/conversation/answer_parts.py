@@ -8,16 +8,23 @@ from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
 from treadle.tui.conversation.items import CodeItem, Item, ProseItem
 
 CODE_LINES = 40
-"""The maximum lines of a code item. A change of a longer block then renders these lines only."""
+"""The maximum number of lines of a code item.
+
+A longer code block has several items. Therefore only the lines of the last item are rendered again
+when a line arrives.
+"""
 PREVIEW_CHARACTERS = 4_000
-"""The maximum characters of an unfinished block that are shown."""
+"""The maximum number of characters that are shown of an unfinished block."""
 
 _SNIPPET = re.compile(r'\s*<code="(?P<path>[^"\n]*)"')
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?P<label>[^\s`]*)")
 
 
 class AnswerParts:
-    """The items of one answer. Each item but the last is final, so a long answer stays cheap."""
+    """The items of one answer. Only the last item can still change.
+
+    Therefore the cost of showing new text does not grow with the length of the answer.
+    """
 
     def __init__(self, request_id: UUID | None = None) -> None:
         self._request_id = request_id
@@ -26,11 +33,11 @@ class AnswerParts:
         self._preview: ProseItem | None = None
 
     def feed(self, text: str) -> list[Item]:
-        """Add text. Returns the new items, in order. Earlier items may change as well."""
+        """Add text, and return the new items, in order. The last earlier item may change, too."""
         return self._add(self._splitter.feed(text), unfinished=True)
 
     def finish(self) -> list[Item]:
-        """End the answer, and return the items of the rest."""
+        """End the answer, and return the items of the text that was not yet in an item."""
         new = self._add(self._splitter.finish(), unfinished=False)
         if self._code is not None:
             self._end_code()
@@ -69,7 +76,7 @@ class AnswerParts:
         return [ProseItem(text=block.text, request_id=self._request_id)]
 
     def _drop_preview(self) -> list[Item]:
-        """Finish a preview whose text became the opening line of a code block."""
+        """Empty the preview, because its text was the opening line of a code block."""
         if self._preview is not None:
             self._preview.text, self._preview.finished = "", True
             self._preview.touch()

@@ -1,4 +1,4 @@
-"""The tree of a conversation as rows: each row is an exchange that no branch divides."""
+"""The tree of a conversation as rows. No branch begins inside of a row."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,9 @@ Saved = SavedUserMessage | SavedReply | SavedResult | SavedNote
 class Exchange:
     """Consecutive messages: a prompt with its answer, or a part of an answer after a branch.
 
-    `guides` are the lines of the tree in front of the row. `current` states whether the current
-    branch contains the exchange, and `last` whether that branch ends with it.
+    `guides` are the characters in front of the row that draw the lines of the tree. `current`
+    states whether the current branch contains the exchange. `last` states whether the current
+    branch ends with the exchange.
     """
 
     messages: tuple[Saved, ...]
@@ -35,24 +36,24 @@ class Exchange:
 
     @property
     def prompt(self) -> SavedUserMessage | None:
-        """The message of the person with which it begins."""
+        """The message of the person at the beginning, or None if another message is there."""
         first = self.messages[0]
         return first if isinstance(first, SavedUserMessage) else None
 
     @property
     def answer(self) -> str:
-        """The texts of the replies."""
+        """The texts of the replies of the model."""
         texts = (each.text for each in self.messages if isinstance(each, SavedReply))
         return "\n\n".join(text for text in texts if text)
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """The reason why the turn ended."""
+        """The reason why the turn of the prompt ended."""
         return None if self.prompt is None else self.prompt.entry.stop_reason
 
 
 def exchanges(session: Session) -> list[Exchange]:
-    """Return the exchanges of all branches, each below the one that it continues."""
+    """Return the exchanges of all branches. Each one comes after the one that it continues."""
     return list(_walk(session, _children(session)))
 
 
@@ -62,9 +63,10 @@ def current_exchanges(session: Session) -> list[Exchange]:
 
 
 def _children(session: Session) -> Mapping[int | None, Sequence[Saved]]:
-    """Return the messages that follow each message. The key None has the first messages.
+    """Map the number of each message to the messages that follow it directly.
 
-    A message whose parent is lost follows the message before it.
+    The key None has the first messages. If the parent of a message is lost, the nearest earlier
+    message is used as its parent.
     """
     found: dict[int | None, list[Saved]] = {None: []}
     for message in session.messages:

@@ -1,4 +1,4 @@
-"""Texts of a transcript that a person can copy."""
+"""Finds the texts of a transcript that a person can copy."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,10 @@ _PROMPT_SIGN = re.compile(r"^[$%#] ", re.MULTILINE)
 
 
 def message_text(items: Sequence[Item], position: int) -> str:
-    """The whole message around a position, as Markdown. For a call, its result."""
+    """Return the whole message around a position, as Markdown.
+
+    If a tool call is at the position, return the result of the call.
+    """
     match items[position]:
         case PromptItem(text=text) | NoticeItem(text=text) | ReasoningItem(text=text):
             return text
@@ -34,12 +37,15 @@ def message_text(items: Sequence[Item], position: int) -> str:
 
 
 def code_text(items: Sequence[Item], position: int) -> str | None:
-    """The code block at a position, or the nearest one in the same turn."""
+    """Return the code block at a position, or the nearest code block in the same turn."""
     return next((_code(items, found) for found in _nearest_code(items, position)), None)
 
 
 def command_text(items: Sequence[Item], position: int) -> str | None:
-    """The main argument of a call, or the nearest commands for a shell in the same turn."""
+    """Return the main argument of the call at a position.
+
+    If no call is there, return the nearest code block of the same turn with shell commands.
+    """
     item = items[position]
     if isinstance(item, CallItem):
         return main_argument(item.arguments)
@@ -50,7 +56,10 @@ def command_text(items: Sequence[Item], position: int) -> str | None:
 
 
 def _nearest_code(items: Sequence[Item], position: int) -> Iterator[int]:
-    """The positions of code in the turn of a position: first upwards, then downwards."""
+    """Yield the positions of the code items in the same turn.
+
+    The search goes from `position` upwards, and then from the next position downwards.
+    """
     for step in (-1, 1):
         at = position if step < 0 else position + 1
         while 0 <= at < len(items) and not (
@@ -72,7 +81,10 @@ def _answer_before(items: Sequence[Item], position: int) -> int:
 
 
 def _answer(items: Sequence[Item], position: int) -> str:
-    """The text and code around a position, up to a prompt, a call or another item."""
+    """Return the prose and code around a position as Markdown.
+
+    The text ends at the nearest items of other kinds.
+    """
 
     def is_answer(item: Item) -> bool:
         return isinstance(item, ProseItem | CodeItem)
@@ -95,7 +107,7 @@ def _markdown(item: Item) -> str:
 
 
 def _block(items: Sequence[Item], position: int) -> list[CodeItem]:
-    """The parts of the code block at a position."""
+    """Return all items of the code block at a position."""
     first = position
     while first > 0 and isinstance(item := items[first], CodeItem) and not item.starts:
         first -= 1

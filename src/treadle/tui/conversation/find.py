@@ -23,9 +23,10 @@ class Found:
     positions: tuple[int, ...]
 
     def next(self, position: int | None, step: int) -> int | None:
-        """The next position in a direction. It continues at the other end. None without matches.
+        """Return the next position after `position`, or before it if `step` is negative.
 
-        Without a start, it is the newest match.
+        The match after the last one is the first one, and the match before the first one is the
+        last one. If `position` is None, return the newest match. Returns None without matches.
         """
         if not self.positions:
             return None
@@ -38,12 +39,15 @@ class Found:
         return next(earlier, self.positions[-1])
 
     def number(self, position: int | None) -> int:
-        """The number of the match at a position, counted from 1, or 0."""
+        """Return the number of the match at a position, from 1, or 0 if no match is there."""
         return 0 if position not in self.positions else self.positions.index(position) + 1
 
 
 def find(items: Sequence[Item], text: str, among: Iterable[int] | None = None) -> Found:
-    """Find the items that contain `text` in any case. `among` limits the searched positions."""
+    """Find the items that contain `text`. Upper and lower case do not matter.
+
+    `among` are the positions to search. None means all positions.
+    """
     searched = text.casefold()
     if not searched:
         return Found(text, ())
@@ -61,7 +65,7 @@ def find(items: Sequence[Item], text: str, among: Iterable[int] | None = None) -
 
 
 def is_folded_match(item: Item, text: str) -> bool:
-    """Whether only the folded part of an item contains `text`."""
+    """Whether a match in an item is hidden, because only its folded part contains `text`."""
     searched = text.casefold()
     return not item.unfolded and not any(searched in part.casefold() for part in _shown(item))
 

@@ -1,7 +1,7 @@
 """The items of a transcript: prompts, parts of answers, tool calls, notices and outcomes.
 
-An item changes while its turn runs. Each change raises its `revision`, so that a view knows which
-rendered lines are out of date.
+An item can change while its turn runs. Each change increases the `revision` of the item, so that a
+view knows which rendered lines are out of date.
 """
 
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ from treadle.events.types import CallKey, SourceRange, StopReason, ToolFailure, 
 from treadle.session.sources import Quote
 from treadle.spans.span_builder import call_span_id
 
-if TYPE_CHECKING:  # not imported at the start, which must be quick
+if TYPE_CHECKING:  # not imported at the start, so that the start is quick
     from treadle.app.code_exploration import Excerpt
 
 Target = SourceRange | SpanReference
-"""A destination of a line: code that can be shown and opened, or a span of a trace."""
+"""What a line of a transcript refers to: code, or a span of a trace. The person can open it."""
 
 
 _FOLDED_LINES = 12
 _FOLDED_CHARACTERS = 2_000
-"""A longer message of the person is folded."""
+"""A message of the person that exceeds one of these limits is folded."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Item:
-    """One entry of a transcript. `request_id` is the turn that it belongs to, if there is one.
+    """One entry of a transcript. `request_id` is the id of its turn, or None if it has no turn.
 
-    `excerpts` are the shown lines of its sources, or the reason why they cannot be shown.
+    `excerpts` maps each opened source to its lines, or to the reason why they cannot be shown.
     """
 
     request_id: UUID | None = None
@@ -58,11 +58,12 @@ class PromptState(StrEnum):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class PromptItem(Item):
-    """A message of the person. `number` is its number in the saved conversation, once it has one.
+    """A message of the person.
 
-    `waits_for` states in words why a pending message is not sent yet.
-
-    `context_tokens` is the size of the automatic context, and `sources` are its lines.
+    `number` is its number in the saved conversation, or None if it was not loaded from there.
+    `waits_for` states in words why a pending message is not sent yet. `steers` states whether the
+    message was sent to a running turn. `context_tokens` is the size of the automatic context, and
+    `sources` are the lines of code in this context.
     """
 
     text: str
@@ -75,7 +76,7 @@ class PromptItem(Item):
 
     @property
     def beginning(self) -> str:
-        """The text that is shown of a folded message. A short message is shown whole."""
+        """The text that is shown while the message is folded. A short message is shown whole."""
         rows = self.text[:_FOLDED_CHARACTERS].split("\n")
         if len(rows) <= _FOLDED_LINES and len(self.text) <= _FOLDED_CHARACTERS:
             return self.text
@@ -97,7 +98,10 @@ class ReasoningItem(Item):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ProseItem(Item):
-    """A block of an answer in Markdown. An unfinished block is the last one and still grows."""
+    """A block of an answer in Markdown.
+
+    Only the last block of an answer can be unfinished, while more text arrives.
+    """
 
     text: str
     finished: bool = True
@@ -107,8 +111,9 @@ class ProseItem(Item):
 class CodeItem(Item):
     """Lines of a code block of an answer, without its fences.
 
-    `starts` and `ends` state whether the block begins and ends with this item: a long block
-    consists of several items. `label` is the language, or the file of a snippet.
+    A long block consists of several items. `starts` states whether the block begins with this item,
+    and `ends` states whether it ends with this item. `label` is the language of the block. For a
+    snippet, `label` is its file.
     """
 
     label: str = ""
@@ -132,10 +137,12 @@ class CallState(StrEnum):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CallItem(Item):
-    """A tool call. `arguments` is the JSON text of the model. Durations are in seconds.
+    """A tool call, or a shell command of the person.
 
-    `summary` describes the result in one line, and `details` is the result for a person. `content`
-    is the exact tool message. `notes` are lines about approvals and late results.
+    `arguments` is the JSON text of the model, or the shell command. `started` and `duration` are in
+    seconds. `summary` describes the result in one line, and `details` is the form of the result for
+    a person. `content` is the exact tool message for the model. `notes` are lines about approvals
+    and late results.
     """
 
     key: CallKey
@@ -154,7 +161,7 @@ class CallItem(Item):
 
     @property
     def span(self) -> SpanReference | None:
-        """The recorded span of the call."""
+        """The recorded span of the call, or None if the call belongs to no turn."""
         if self.request_id is None:
             return None
         span_id = call_span_id(self.request_id, self.key.turn, self.key.slot)
@@ -163,7 +170,7 @@ class CallItem(Item):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class NoticeItem(Item):
-    """A line about the turn: a retry, a fallback, a compaction, a truncated reply."""
+    """A line about an event of a turn or of the terminal, such as a retry or an error."""
 
     text: str
     level: str = "info"

@@ -1,6 +1,6 @@
-"""The items of a saved conversation.
+"""Builds the items of a saved conversation.
 
-The module is loaded when a conversation is resumed, because it needs the assistant.
+This module imports much of Treadle. Therefore it is loaded only when a conversation is resumed.
 """
 
 from collections.abc import Collection, Iterator
@@ -38,9 +38,10 @@ _CUT = {
 
 
 def saved_items(session: Session, running: Collection[UUID] = ()) -> Iterator[Item]:
-    """The items of the current branch of a conversation, oldest first.
+    """Yield the items of the current branch of a conversation, oldest first.
 
-    `running` are the turns that are not over. Their last reply and their calls may be incomplete.
+    `running` has the ids of the running turns. The last reply and the calls of a running turn may
+    be incomplete.
     """
     branch = set(session.branch)
     prompt: SavedUserMessage | None = None
@@ -88,7 +89,11 @@ def _prompt(message: SavedUserMessage) -> PromptItem:
 
 
 def _end(prompt: SavedUserMessage | None, running: Collection[UUID]) -> Iterator[Item]:
-    """The outcome of a saved turn. A turn without a stop reason was killed or still runs."""
+    """Yield the outcome of a saved turn, or a notice if no stop reason is saved.
+
+    A stop reason is missing if the process of the turn was killed, or if the turn still runs in
+    another process.
+    """
     if prompt is None or prompt.entry.request_id in running:
         return
     reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id

@@ -1,4 +1,4 @@
-"""The transcript of one conversation: applies events and saved messages to items."""
+"""The transcript of one conversation. Builds its items from events and saved messages."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from treadle.tui.conversation.items import (
 )
 from treadle.tui.conversation.turn_activity import TurnActivity
 
-if TYPE_CHECKING:  # not imported at the start, which must be quick
+if TYPE_CHECKING:  # not imported at the start, so that the start is quick
     from treadle.app.code_exploration import Excerpt
     from treadle.app.conversation_answers import Final, Session
     from treadle.app.turn_records import TurnRecord
@@ -38,12 +38,12 @@ _FAILED_STATES = {
 }
 
 _COMPARED = 400
-"""The characters at the end of an answer that are compared with the shown ones."""
+"""The number of characters at the end of an answer that are compared with the shown text."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """The parts of a running turn that events change."""
+    """The items of a running turn that further events may change."""
 
     prompt: PromptItem
     parts: AnswerParts | None = None
@@ -65,7 +65,7 @@ class TranscriptState:
         self.title = ""
         self.activity = TurnActivity(clock)
         self.branch: tuple[int, ...] = ()
-        """The numbers of the messages that were loaded."""
+        """The numbers of the loaded messages of the conversation."""
         self._turns: dict[UUID, _Turn] = {}
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
@@ -80,11 +80,11 @@ class TranscriptState:
 
     @property
     def running(self) -> Sequence[UUID]:
-        """The turns that are served or wait, oldest first."""
+        """The ids of the turns that run or are queued, oldest first."""
         return tuple(self._turns)
 
     def add_pending(self, text: str) -> PromptItem:
-        """Add a message that is not sent yet. `add_prompt` with the same text sends it."""
+        """Add a message that is not sent yet. `add_prompt` with the same text marks it as sent."""
         prompt = PromptItem(text=text, state=PromptState.PENDING)
         self._pending.append(prompt)
         self._append(prompt)
@@ -123,7 +123,7 @@ class TranscriptState:
 
     @property
     def cost(self) -> float | None:
-        """The cost of the conversation in US dollars. None if no turn has a known cost."""
+        """The sum of the known costs of the turns in US dollars, or None if no cost is known."""
         costs = [
             item.cost for item in self.items
             if isinstance(item, OutcomeItem) and item.cost is not None
@@ -147,7 +147,7 @@ class TranscriptState:
         return item
 
     def update(self, item: Item) -> None:
-        """Show the changes of an item."""
+        """Mark an item as changed, so that a view renders it again."""
         self._touch(item)
 
     def toggle(self, item: Item) -> None:
@@ -158,7 +158,8 @@ class TranscriptState:
     def finish(self, request_id: UUID, final: "Final") -> None:
         """Add the sources, quotes and mentioned spans of a completed turn to its outcome.
 
-        An answer that did not stream, such as a report or the answer of an agent, is added too.
+        Some answers do not arrive as a stream, such as a report or the answer of an agent. This
+        method inserts such an answer as well.
         """
         for position in range(len(self.items) - 1, -1, -1):
             item = self.items[position]
@@ -171,7 +172,7 @@ class TranscriptState:
                 return
 
     def _insert_answer(self, position: int, request_id: UUID, text: str) -> None:
-        """Insert an answer, unless the items of its turn end with it."""
+        """Insert an answer at `position`, unless the items of its turn already show it."""
         of_turn = (
             item for item in reversed(self.items[:position]) if item.request_id == request_id
         )
@@ -209,8 +210,9 @@ class TranscriptState:
     def load(self, session: "Session", running: Collection[UUID] = ()) -> None:
         """Show the current branch of a saved conversation in place of the present items.
 
-        Further events of the `running` turns change their items. `joined` has these turns: their
-        saved form has to be read at their end, because earlier events are missing.
+        Further events of the `running` turns change the items of these turns. `joined` then has the
+        ids of these turns. When such a turn ends, its saved form has to be read, because its
+        earlier events are missing.
         """
         from treadle.tui.conversation.saved_items import saved_items
 
@@ -256,7 +258,10 @@ class TranscriptState:
     def show_excerpt(
         self, item: Item, source: ev.SourceRange, excerpt: "Excerpt | str | None"
     ) -> None:
-        """Show the lines of a source below it, or the reason why they are missing. None hides."""
+        """Show the lines of a source below it, or the reason why they cannot be read.
+
+        If `excerpt` is None, hide the lines.
+        """
         if id(item) not in self._positions:
             return
         if excerpt is None:
@@ -267,7 +272,7 @@ class TranscriptState:
 
     def clear(self) -> None:
         """Remove all items. The next message begins a new conversation."""
-        self.items = []  # a view can still show the items that it has
+        self.items = []  # a new list, because a view may still show the old one
         self._positions.clear()
         self._turns.clear()
         self._changed.clear()
@@ -286,7 +291,7 @@ class TranscriptState:
         return True
 
     def _prompt_detail(self, turn: _Turn, event: Event) -> bool:
-        """Apply an event about the message of a turn."""
+        """Apply an event about a message of a turn. Returns False for another event."""
         match event:
             case ev.MessageQueued(steers=False):
                 turn.prompt.state = PromptState.QUEUED
@@ -370,7 +375,7 @@ class TranscriptState:
         self._touch(found)
 
     def _call_detail(self, turn: _Turn, event: Event) -> bool:
-        """Apply an event about a call that neither starts nor ends it."""
+        """Apply an event about a call, except its start and its end. Otherwise return False."""
         call = turn.calls.get(getattr(event, "key", None) or ev.CallKey(-1, -1))
         if call is None:
             return False
@@ -427,12 +432,12 @@ class TranscriptState:
     def _touch(self, item: Item) -> None:
         item.touch()
         position = self._positions.get(id(item))
-        if position is not None:  # another conversation may be shown since
+        if position is not None:  # otherwise another conversation was loaded
             self._changed.add(position)
 
 
 def _content(item: Item) -> str | None:
-    """The text of a part of an answer, None for other items."""
+    """Return the text of a part of an answer, or None for any other item."""
     match item:
         case ProseItem(text=text):
             return text.strip()

@@ -1,4 +1,4 @@
-"""What the running turn does, in words."""
+"""Describes in words what the running turn does."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from treadle.events import types as ev
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A tool call that runs. `since` is its start, in seconds of the clock."""
+    """A running tool call. `since` is the time at which it started, in seconds of the clock."""
 
     name: str
     text: str
@@ -19,9 +19,10 @@ class _Call:
 
 
 class TurnActivity:
-    """Follows the events of the turns of one conversation.
+    """Follows the events of one conversation to describe its running turn.
 
-    `words` adds the seconds of the wait after 2 s without an event, and counts down to a retry.
+    If a wait takes longer than 2 s, `words` adds its time. Before a retry, `words` states the time
+    until the retry.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -30,7 +31,7 @@ class TurnActivity:
 
     @property
     def calls(self) -> int:
-        """The number of tool calls that run."""
+        """The number of running tool calls."""
         return len(self._calls)
 
     @property
@@ -70,7 +71,7 @@ class TurnActivity:
             self._text, self._since = said, now
 
     def words(self, *, seconds: bool = True) -> str:
-        """What the turn does now. `seconds` adds the time of the wait."""
+        """Describe what the turn does now. With `seconds`, the text includes the time of a wait."""
         if self._asking:
             return self._waited(
                 "waiting for your approval", min(self._asking.values()), seconds=seconds

@@ -1,1 +1,1 @@
-"""The diff of a proposal in the terminal: its rows, the person's decisions, and the view."""
+"""Shows the diff of a proposal in the terminal, and stores the person's decisions about hunks."""

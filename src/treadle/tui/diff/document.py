@@ -11,9 +11,10 @@ from treadle.tui.text import TAB_COLUMNS
 
 @dataclass(frozen=True, slots=True)
 class DiffHunk:
-    """One part that a person takes or leaves. `number` counts from 1 over all files.
+    """A hunk, which a person can take or leave out. Hunks have numbers from 1 over all files.
 
-    `file` is the index of its file. `denied` hunks were denied earlier, and cannot be taken.
+    `file` is the index of its file. `denied` states that the hunk was denied earlier.
+    The person cannot take such a hunk.
     """
 
     number: int
@@ -33,7 +34,10 @@ class DiffHunk:
 
     @property
     def line(self) -> int | None:
-        """The number of the first changed line, in the new file if the line is in it."""
+        """The number of the first changed line, or None.
+
+        It is the number in the new file. For a removed line, it is the number in the old file.
+        """
         changed = next((each for each in self.rows if each.kind is not RowKind.CONTEXT), None)
         return None if changed is None else changed.new_number or changed.old_number
 
@@ -47,7 +51,10 @@ class DiffFile:
 
 
 class DiffDocument:
-    """The diff of a proposal. Tabs are expanded. Reading a large diff takes time: use a thread."""
+    """The diff of a proposal. Tabs are replaced by spaces.
+
+    Create it in a thread, because parsing a large diff takes time.
+    """
 
     def __init__(self, shown: ShownProposal) -> None:
         self.shown = shown
@@ -70,9 +77,10 @@ class DiffDocument:
 
 
 class Review:
-    """The decisions of a person about the hunks of a document. Every hunk is taken at first.
+    """The decisions of a person about the hunks of a document.
 
-    Hunks that were denied earlier are neither taken nor left out.
+    At first, every hunk is taken, except hunks that were denied earlier. A hunk that was denied
+    earlier is never in `taken` or `left_out`.
     """
 
     def __init__(self, document: DiffDocument) -> None:
@@ -94,7 +102,7 @@ class Review:
         return sorted(self._left)
 
     def toggle(self, number: int) -> None:
-        """Leave out a taken hunk, or take one that was left out."""
+        """Leave out a hunk that is taken, or take a hunk that is left out."""
         self._set([number], take=number in self._left)
 
     def toggle_file(self, file: int) -> None:
@@ -107,7 +115,10 @@ class Review:
         self._left = self._left - open_numbers if take else self._left | open_numbers
 
     def carry_over(self, document: DiffDocument) -> "Review":
-        """The decisions for a newer document: hunks with the same rows stay left out."""
+        """Return the decisions for a newer version of the document.
+
+        A hunk is left out there if a hunk with the same file and rows is left out here.
+        """
         left = {self._identity(self.document, number) for number in self._left}
         carried = Review(document)
         carried._left = {

@@ -1,4 +1,4 @@
-"""The lines of a diff at one width: which row is on which line of the view."""
+"""Computes for one width of the view on which line each row of a diff is."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,18 @@ from treadle.tui.diff.document import DiffDocument, DiffHunk
 
 MIN_TEXT_COLUMNS = 8
 WIDENS = "\ufe0f"
-"""A mark after a character that is then shown as an emoji, which is one column wider."""
+"""A character that makes the character before it an emoji, which takes two columns."""
 
 
 class Part(Enum):
     """The kind of an entry."""
 
     FILE = auto()
-    """The line that names a file. The index of the entry is the index of the file."""
+    """The line that names a file."""
     HUNK = auto()
     """The line above a hunk."""
     BOTH = auto()
-    """A row with both sides."""
+    """Both sides of a row. In a unified diff, only an unchanged row has such an entry."""
     OLD = auto()
     """The old side of a row, in a unified diff."""
     NEW = auto()
@@ -32,7 +32,11 @@ class Part(Enum):
 
 
 class Entry(NamedTuple):
-    """A line of the diff before wrapping. `hunk` is the number of the hunk, or 0 for a file."""
+    """A line of the diff before wrapping.
+
+    `file` is the index of the file, and `row` is the index of the row in its hunk. `hunk` is the
+    number of the hunk, or 0 for the line that names a file.
+    """
 
     part: Part
     file: int
@@ -41,8 +45,9 @@ class Entry(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns of a diff: of a line number, and of the text of one side.
+    """The widths of a diff in columns.
 
+    `number` is the width of a line number, and `text` is the width of the text of one side.
     `both_numbers` states whether a line of a unified diff shows the old and the new number.
     """
 
@@ -52,7 +57,7 @@ class Columns(NamedTuple):
 
 
 class Layout:
-    """The entries of a document at one width, and the line at which each begins."""
+    """The entries of a document at one width, and the line at which each entry begins."""
 
     def __init__(self, document: DiffDocument, width: int, *, side_by_side: bool) -> None:
         self.document = document
@@ -72,12 +77,12 @@ class Layout:
         return self._first[-1]
 
     def find(self, line: int) -> tuple[int, int]:
-        """The position of the entry at a line, and the line inside the entry."""
+        """Return the position of the entry at a line, and the index of the line in the entry."""
         position = bisect_right(self._first, line) - 1
         return position, line - self._first[position]
 
     def hunk_lines(self, number: int) -> tuple[int, int]:
-        """The first line of a hunk with its head, and the line after its end."""
+        """Return the line of the head of a hunk, and the line after the end of the hunk."""
         head = self._heads[number]
         end = self._heads.get(number + 1, len(self.entries))
         if end < len(self.entries) and self.entries[end - 1].part is Part.FILE:
@@ -92,7 +97,7 @@ class Layout:
 
 
 def sides(entry: Entry, row: DiffRow) -> Sequence[str]:
-    """The texts of a row that an entry shows."""
+    """Return the texts of a row that an entry shows."""
     match entry.part:
         case Part.OLD:
             return (row.old or "",)
@@ -104,7 +109,7 @@ def sides(entry: Entry, row: DiffRow) -> Sequence[str]:
 
 
 def fold(text: str, width: int) -> list[tuple[int, int]]:
-    """The ranges of characters that fit on the lines of a text. An empty text has one line."""
+    """Wrap a text, and return the range of characters of each line. An empty text has one line."""
     if text.isascii():
         starts = range(0, max(1, len(text)), width)
         return [(start, min(start + width, len(text))) for start in starts]
@@ -125,7 +130,7 @@ def _columns_of(character: str) -> int:
 
 def _columns(document: DiffDocument, width: int, *, side_by_side: bool) -> Columns:
     number = max(3, len(str(document.last_line)))
-    if side_by_side:  # mark, number, space, text, and a line between the sides
+    if side_by_side:  # each side has a number, a mark, two spaces and a text
         text = (width - 1) // 2 - number - 3
         return Columns(number, max(MIN_TEXT_COLUMNS, text), both_numbers=True)
     both = width >= 60
@@ -146,7 +151,10 @@ def _entries(document: DiffDocument, *, side_by_side: bool) -> Iterator[Entry]:
 
 
 def _unified(hunk: DiffHunk) -> Iterator[Entry]:
-    """The entries of a hunk: in each group of changed rows, the old lines come first."""
+    """Yield the entries of a hunk in a unified diff.
+
+    In each group of changed rows, the old lines come before the new lines.
+    """
     changed: list[int] = []
     for number, row in enumerate([*hunk.rows, None]):
         if row is not None and row.kind is not RowKind.CONTEXT:

@@ -1,4 +1,4 @@
-"""Renders the lines of a diff: numbers, marks, highlighted code and the words that changed."""
+"""Renders the lines of a diff, with line numbers, highlighted code and marks on changed words."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class DiffStyles:
     removed_word: Style
     added_word: Style
     empty: Style
-    """A side without a line."""
+    """The style of a side of a row that has no line."""
     left_out: Style
     number: Style
     head: Style
@@ -73,7 +73,7 @@ class DiffRenderer:
     ) -> None:
         """`decides` states whether the person can take and leave hunks.
 
-        With `plain_changes`, changed lines have one colour each instead of highlighted code.
+        With `plain_changes`, each changed line has one colour, and its code is not highlighted.
         """
         self._layout = layout
         self._document = layout.document
@@ -94,7 +94,7 @@ class DiffRenderer:
         self._lines.clear()
 
     def render(self, position: int, width: int) -> list[Strip]:
-        """The lines of the entry at a position."""
+        """Return the rendered lines of the entry at a position."""
         found = self._lines.get(position)
         if found is None:
             found = self._entry(self._layout.entries[position], width)
@@ -163,7 +163,10 @@ class DiffRenderer:
     def _rows(
         self, hunk: DiffHunk, index: int, gutter: str, mark: str, *, old: bool | None = None
     ) -> list[Strip]:
-        """The lines of one side of a row. Only the first line has the number and the mark."""
+        """Render one side of a row.
+
+        If the text wraps, only its first line has the line number and the mark.
+        """
         style = {"-": self._styles.removed, "+": self._styles.added}.get(mark, self._styles.context)
         if not self._is_taken(hunk):
             style = self._styles.left_out
@@ -185,7 +188,7 @@ class DiffRenderer:
         return lines
 
     def _is_taken(self, hunk: DiffHunk) -> bool:
-        """Whether a hunk is shown in colours."""
+        """Whether a hunk is shown in colours, because it is taken or no decision is possible."""
         return not self._decides or self._review.is_taken(hunk.number)
 
     def _line(self, content: Content, width: int, style: Style) -> Strip:
@@ -193,7 +196,7 @@ class DiffRenderer:
         return strips[0].crop_extend(0, width, style.rich_style)
 
     def _text(self, hunk: DiffHunk, index: int, *, old: bool) -> Content:
-        """The highlighted text of one side of a row, with marks on the words that changed."""
+        """Return the highlighted text of one side of a row, with marks on changed words."""
         row = hunk.rows[index]
         text = self._highlighted(hunk, index // CHUNK_ROWS, old=old)[index % CHUNK_ROWS]
         if not self._is_taken(hunk) or WIDENS in text.plain:  # a style would split the emoji
@@ -231,7 +234,7 @@ class DiffRenderer:
 
 
 def _language(path: str) -> str | None:
-    """Pygments' name of the language of a path, or None if it is unknown."""
+    """Return Pygments' name for the language of a file, or None if the language is unknown."""
     name = Syntax.guess_lexer(path)
     return None if name == "default" else name
 

@@ -15,16 +15,16 @@ from treadle.tui.diff.renderer import DiffRenderer, DiffStyles
 from treadle.tui.transcript.look import Look
 
 SIDE_BY_SIDE_COLUMNS = 120
-"""From this width on, the two sides are next to each other by default."""
+"""From this width on, the old and the new side are next to each other by default."""
 GUTTER = 2
-"""Columns in front of each line. They show the current hunk."""
+"""The columns in front of each line that mark the current hunk."""
 
 
 class DiffView(ScrollView, can_focus=True):
     """Shows the diff of `review`, with one current hunk.
 
-    `decides` states whether the person can take and leave hunks. `side_by_side` is None if the
-    width decides.
+    `decides` states whether the person can take and leave hunks. `side_by_side` is the person's
+    choice. If it is None, the width decides whether the two sides are next to each other.
     """
 
     DEFAULT_CSS = """
@@ -59,7 +59,7 @@ class DiffView(ScrollView, can_focus=True):
     ALLOW_SELECT = False
 
     class HunkSelected(Message):
-        """Another hunk is the current one."""
+        """Another hunk became the current hunk."""
 
     class HunkToggled(Message):
         """The person clicked on the head of the current hunk."""
@@ -70,13 +70,16 @@ class DiffView(ScrollView, can_focus=True):
         self.decides = False
         self.side_by_side: bool | None = None
         self.hunk = 1
-        """The number of the current hunk, from 1 over all files."""
+        """The number of the current hunk. Hunks have numbers from 1 over all files."""
         self._layout: Layout | None = None
         self._renderer: DiffRenderer | None = None
         self._moving = False
 
     def show(self, review: Review, *, decides: bool) -> None:
-        """Show a diff from its beginning, or a newer version of the same diff where it was."""
+        """Show a diff from its beginning.
+
+        If the view already shows an earlier version of this diff, the scroll position stays.
+        """
         first = self.review is None
         self.review, self.decides = review, decides
         self.hunk = max(1, min(self.hunk, len(review.document.hunks)))
@@ -99,12 +102,12 @@ class DiffView(ScrollView, can_focus=True):
         self.select(self.hunk)
 
     def restyle(self) -> None:
-        """Render again, after a decision or a change of the theme."""
+        """Render the diff again after a decision or a change of the theme."""
         self._renderer = None
         self.refresh()
 
     def select(self, number: int) -> None:
-        """Make a hunk the current one, and scroll to it. An unknown number changes nothing."""
+        """Make a hunk the current one, and scroll to it. An unknown number has no effect."""
         if self.review is None or not 1 <= number <= len(self.review.document.hunks):
             return
         self.hunk = number
@@ -141,12 +144,12 @@ class DiffView(ScrollView, can_focus=True):
             self.select(self.hunk)
 
     def notify_style_update(self) -> None:
-        """Render again when the theme changes."""
+        """Render the diff again when the theme changes."""
         super().notify_style_update()
         self._renderer = None
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Make a visible hunk the current one after the person scrolled."""
+        """Make a visible hunk the current one if the current hunk was scrolled out of the view."""
         super().watch_scroll_y(old_value, new_value)
         if self._moving or self._layout is None or self.review is None:
             return

@@ -1,4 +1,7 @@
-"""The prompt with its completions and its queue, and the files in which they survive a crash."""
+"""The prompt with its completions and its queue.
+
+The draft and the queue are saved in files, so that they survive a crash.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +35,7 @@ from treadle.tui.prompt.tokens import Token
 from treadle.tui.text import foreign_line
 
 SAVE_SECONDS = 0.5
-"""The seconds without a key after which the draft is saved."""
+"""The draft is saved when no key was pressed for this number of seconds."""
 
 T = TypeVar("T")
 
@@ -40,7 +43,9 @@ Complete = Callable[[Token], Awaitable[Sequence[Choice]]]
 
 
 class PromptArea(Vertical):
-    """The lower part of a conversation. The screen sends what the messages of this class ask for.
+    """The lower part of the conversation screen.
+
+    The area posts messages such as `Send`. The application does what they ask for.
 
     `complete` finds completions. `is_busy` states whether a turn runs. `files` is None if nothing
     is saved.
@@ -51,21 +56,21 @@ class PromptArea(Vertical):
     """
 
     class Send(Message):
-        """Send a message as a turn."""
+        """Asks the application to send a message as a turn."""
 
         def __init__(self, draft: Draft) -> None:
             super().__init__()
             self.draft = draft
 
     class Steer(Message):
-        """Send a message to the running turn. It is at `position` of the queue."""
+        """Asks the application to send a message to the running turn."""
 
         def __init__(self, draft: Draft) -> None:
             super().__init__()
             self.draft = draft
 
     class Run(Message):
-        """Run an action of the registry."""
+        """Asks the application to run an action."""
 
         def __init__(self, action: Action, argument: str) -> None:
             super().__init__()
@@ -73,14 +78,14 @@ class PromptArea(Vertical):
             self.argument = argument
 
     class Shell(Message):
-        """Run a shell command."""
+        """Asks the application to run a shell command."""
 
         def __init__(self, command: str) -> None:
             super().__init__()
             self.command = command
 
     class Failed(Message):
-        """Something failed. The error is for the person."""
+        """Asks the application to show an error."""
 
         def __init__(self, error: TreadleError) -> None:
             super().__init__()
@@ -112,20 +117,23 @@ class PromptArea(Vertical):
             self._restore(self._files)
 
     def on_unmount(self) -> None:
-        """Save the draft that the person leaves."""
+        """Save the draft that was not sent."""
         if self._files is not None:
             with suppress(StoreError):  # a failure was reported when the draft changed
                 self._files.save(self._unsent)
             self._files.release()
 
     def turn_ended(self, *, normally: bool) -> None:
-        """Send the next queued message after a complete turn. Otherwise the queue waits."""
+        """Send the next queued message if the turn ended normally. Otherwise, it stays queued."""
         if normally and not self._is_busy():
             self._send_next()
         self.sync()
 
     def give_back(self, draft: Draft) -> None:
-        """Put a message that could not be sent into the prompt, or at the start of the queue."""
+        """Take back a message that could not be sent.
+
+        It is put into the prompt if the prompt is empty, and otherwise at the start of the queue.
+        """
         if self.prompt.draft.is_empty:
             self.prompt.load(draft)
         else:
@@ -133,7 +141,10 @@ class PromptArea(Vertical):
         self.sync()
 
     def offer(self, chip: Chip) -> None:
-        """Add a chip to the prompt, where it does not change the meaning of the text."""
+        """Add a chip at the start of the prompt, or at the cursor if the text begins a command.
+
+        A chip in front of a command would turn the command into a message.
+        """
         self.prompt.insert_chip(chip, at_start=not begins_command(self.prompt.text))
 
     def sync(self) -> None:
@@ -148,7 +159,7 @@ class PromptArea(Vertical):
             self._view.focus()
         return bool(self.queue)
 
-    # Messages of the parts.
+    # The methods below handle the messages that the parts post.
 
     def on_prompt_submitted(self, message: Prompt.Submitted) -> None:
         """Send or queue a message, or run a command."""
@@ -178,7 +189,7 @@ class PromptArea(Vertical):
         self._find_choices(message.token)
 
     def on_prompt_queue_wanted(self, message: Prompt.QueueWanted) -> None:
-        """Select a queued message, or show older messages."""
+        """Select a queued message."""
         message.stop()
         self.focus_queue()
 
@@ -194,7 +205,7 @@ class PromptArea(Vertical):
             self._steer(draft)
 
     def on_queue_view_edit(self, message: QueueView.Edit) -> None:
-        """Move a queued message to the prompt. The text of the prompt is queued in its place."""
+        """Move a queued message to the prompt. The text that was in the prompt is queued."""
         message.stop()
         if not (present := self.prompt.draft).is_empty:
             self.queue.add(present)
@@ -208,7 +219,7 @@ class PromptArea(Vertical):
         self.sync()
 
     def on_queue_view_left(self, message: QueueView.Left) -> None:
-        """Let the person write."""
+        """Return the focus to the prompt."""
         message.stop()
         self.prompt.focus()
 
@@ -236,7 +247,7 @@ class PromptArea(Vertical):
         choices = () if token is None else await self._complete(token)
         self._completions.open(token, choices)
 
-    # The files.
+    # The methods below use the files.
 
     @property
     def _unsent(self) -> Unsent:
@@ -283,7 +294,7 @@ class PromptArea(Vertical):
         self.sync()
 
     async def _in_thread(self, function: Callable[[], T]) -> T | None:
-        """Run a function of the files. After a failure, nothing is saved any more."""
+        """Run a method of `PromptFiles` in a thread. After a failure, nothing is saved any more."""
         try:
             return await asyncio.to_thread(function)
         except StoreError as error:

@@ -1,9 +1,9 @@
 """The chips in the text of a prompt, and the conversion between that text and a draft.
 
 The text of the editor contains the label of each chip. The first character of a label is replaced
-by a mark: a private character that exists once. So typed text never equals a chip. Pasted text with
-private, hidden or control characters becomes a chip, so that the editor contains visible characters
-only.
+by a mark. A mark is a private character of Unicode that no other chip of the prompt has, so typed
+text never equals a chip. Pasted text with private, hidden or control characters becomes a chip. So
+the editor never shows such characters, and never mistakes them for marks.
 """
 
 import re
@@ -31,7 +31,10 @@ def is_long(text: str) -> bool:
 
 
 class Chips:
-    """The chips of one prompt. A chip stays known after its deletion, which may be undone."""
+    """The chips of one prompt.
+
+    A deleted chip stays known, because the person may undo the deletion.
+    """
 
     def __init__(self) -> None:
         self._chips: list[Chip] = []
@@ -56,7 +59,7 @@ class Chips:
                 yield found.start(), end, self._chips[number]
 
     def shown(self, text: str) -> str:
-        """The text with the first character of each label in place of its mark."""
+        """The text that the person sees. The first character of its label replaces each mark."""
         return _MARK.sub(self._first, text)
 
     def draft(self, text: str) -> Draft:

@@ -10,7 +10,7 @@ from treadle.tui.prompt.images import is_image
 from treadle.tui.prompt.tokens import Token, TokenKind
 from treadle.tui.workbench import Workbench
 
-if TYPE_CHECKING:  # the first screen starts before this module is loaded
+if TYPE_CHECKING:  # not imported at run time, so that the first screen starts sooner
     from treadle.app.completion import Completion
 
 

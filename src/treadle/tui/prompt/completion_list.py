@@ -13,7 +13,7 @@ from treadle.tui.text import foreign_line
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One completion: the text that replaces the word, or the chip.
+    """One completion. Its chip or, without a chip, its text replaces the word at the cursor.
 
     `name`, `kind` and `detail` are the columns of its line.
     """
@@ -24,7 +24,7 @@ class Choice:
     text: str = ""
     chip: Chip | None = None
     submits: bool = False
-    """Whether Enter also sends the message, because nothing may follow."""
+    """Whether Enter also sends the message. It is True for a command without an argument."""
 
 
 class CompletionList(OptionList, can_focus=False):
@@ -63,7 +63,7 @@ class CompletionList(OptionList, can_focus=False):
         return self._choices[self.highlighted] if self.highlighted < len(self._choices) else None
 
     def open(self, token: Token | None, choices: Sequence[Choice]) -> None:
-        """Show the choices for a word. Without any, the list closes."""
+        """Show the choices for a word. Without choices, the list closes."""
         self._token, self._choices = token, choices
         self.clear_options()
         names = max((len(choice.name) for choice in choices), default=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from treadle.session.attachments import Attachment, CodeAttachment, ItemAttachment, TextAttachment
 from treadle.visible import in_line
 
-if TYPE_CHECKING:  # the first screen starts before the messages are loaded
+if TYPE_CHECKING:  # not imported at run time, so that the first screen starts sooner
     from treadle.llm.messages import AttachedText
 
 _LABEL_CHARACTERS = 60
@@ -74,11 +74,11 @@ class Draft:
 
     @property
     def message(self) -> str:
-        """The text that is sent. A pasted text is in its place, other chips are there by name."""
+        """The text that is sent. It has pasted texts in full, and other chips as their labels."""
         return "".join(map(_sent, self.parts))
 
     def with_message(self, message: str) -> "Draft":
-        """The draft with another text. Chips whose text is still in it remain."""
+        """The draft with the text `message`. Chips whose text is still in `message` remain."""
         parts: list[Part] = []
         for chip in (part for part in self.parts if not isinstance(part, str)):
             at = message.find(_sent(chip))
@@ -139,7 +139,10 @@ _LINES = re.compile(r"(.+):(\d+)-(\d+)")
 
 
 def restored(message: str, attached: "Iterable[AttachedText]") -> Draft:
-    """The draft of a message that was sent. Code whose label is in the text becomes a chip."""
+    """The draft of a message that was sent.
+
+    Attached code becomes a chip if its label is in the text.
+    """
     chips = []
     for each in attached:
         found = _LINES.fullmatch(each.name)

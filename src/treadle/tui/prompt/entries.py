@@ -22,7 +22,7 @@ class SlashCommand:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCommand:
-    """A word after a slash that is not a command. `nearest` are similar commands."""
+    """A word after a slash, if no command has this name. `nearest` has similar names."""
 
     name: str
     nearest: tuple[str, ...]
@@ -39,7 +39,7 @@ Entry = Draft | SlashCommand | UnknownCommand | ShellCommand
 
 
 def begins_command(text: str) -> bool:
-    """Whether a message that begins with `text` would be something other than a message."""
+    """Whether a draft that begins with `text` is a command instead of a message."""
     return _BEGINS.match(text) is not None
 
 
@@ -47,7 +47,8 @@ def entry_of(draft: Draft, commands: Iterable[Action] | None = None) -> Entry:
     """What a draft means.
 
     A draft of one line that begins with a slash and a word is a command. A draft that begins with
-    an exclamation mark is a shell command. Two slashes, or a space before them, make it a message.
+    an exclamation mark is a shell command. A draft that begins with two slashes or a space is a
+    message.
     """
     first = draft.parts[0] if draft.parts else ""
     if not isinstance(first, str):

@@ -1,8 +1,8 @@
 """The files of prompts: the history of a repository, and drafts that survive a crash.
 
-All files are in the data folder and belong to their owner alone. Secrets are removed from the
-history. A draft is exact, and is deleted when it was sent. Functions import the modules that read
-and write drafts, because the terminal starts before they are loaded.
+All files are in the data folder, and only their owner can read them. Secrets are removed from the
+history. A draft keeps its exact text, and is deleted after it was sent. The modules that read and
+write drafts are imported inside functions, so that the terminal starts before they are loaded.
 """
 
 import os
@@ -24,12 +24,12 @@ from treadle.tui.prompt.history import KEPT
 _ENTRY_BYTES = 100_000
 """A longer message is not saved in the history."""
 _HISTORY_BYTES = 4_000_000
-"""The size at which the history is shortened to its newer half."""
+"""If the history is larger than this number of bytes, only its newer half is kept."""
 _DRAFT_BYTES = 50_000_000
 
 
 class PromptFiles:
-    """The files of one terminal. The methods block, so they run in threads."""
+    """The files of one terminal. The methods block, so callers run them in threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,7 +85,10 @@ class PromptFiles:
             raise self._error(error) from error
 
     def take_left(self) -> Sequence[Unsent]:
-        """Take the drafts of terminals that no longer run, newest first. Raises StoreError."""
+        """Return the drafts of terminals that no longer run, and delete them from the files.
+
+        The newest comes first. Raises StoreError.
+        """
         from treadle.tui.prompt.saved_drafts import read_unsent
 
         left: list[tuple[float, Unsent]] = []
@@ -127,7 +130,7 @@ class PromptFiles:
         lines = [write_draft(draft) + b"\n" for draft in drafts]
         while len(lines) > 1 and sum(map(len, lines)) > _HISTORY_BYTES // 2:
             del lines[: len(lines) // 2]
-        with suppress(OSError):  # a full disk: the history stays long
+        with suppress(OSError):  # for example on a full disk: the history then stays long
             _write(self._history, b"".join(lines))
 
     def _error(self, error: OSError) -> StoreError:
@@ -163,7 +166,10 @@ def _redacted_part(part: Part) -> Part:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a file until it is closed or this process ends. None if another process locks it."""
+    """Lock a file, and return its descriptor. Return None if another process has locked it.
+
+    The lock lasts until the descriptor is closed or this process ends.
+    """
     import fcntl  # imported here, because some systems lack it
 
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
@@ -176,7 +182,7 @@ def _locked(path: Path) -> int | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file, so that a reader sees the old or the new content."""
+    """Replace a file. A reader sees either the whole old content or the whole new content."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
         created = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)

@@ -1,4 +1,4 @@
-"""The messages that a person sent from a repository, and the way through them."""
+"""The messages that a person sent in a repository. The prompt shows and searches them."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,10 @@ class History:
         return is_new
 
     def older(self, present: Draft) -> Draft | None:
-        """The message before the present one, None at the oldest."""
+        """The message before the shown one, or None if the oldest is shown.
+
+        `present` is the text of the prompt. It is kept if it is the unsent draft.
+        """
         if self._position == 0:
             return None
         if self._position == len(self._sent):
@@ -44,16 +47,20 @@ class History:
         return self._sent[self._position]
 
     def newer(self) -> Draft | None:
-        """The message after the present one, or the draft. None if the draft is shown."""
+        """The message after the shown one. After the newest message comes the unsent draft.
+
+        Returns None if the draft is shown.
+        """
         if self._position >= len(self._sent):
             return None
         self._position += 1
         return self._unsent if self._position == len(self._sent) else self._sent[self._position]
 
     def search(self, text: str, before: int | None = None) -> int | None:
-        """The position of the newest message that contains `text`, in any case.
+        """The position of the newest message that contains `text`, or None.
 
-        `before` limits the search to older messages than the one at that position.
+        Upper and lower case do not matter. With `before`, only messages before this position are
+        searched.
         """
         wanted = text.casefold()
         end = len(self._sent) if before is None else before

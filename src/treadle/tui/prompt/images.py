@@ -1,4 +1,7 @@
-"""Recognizes the path of an image in a pasted text, as terminals paste a dropped file."""
+"""Recognizes the path of an image in a pasted text.
+
+If a person drops a file on a terminal, the terminal pastes the path of the file.
+"""
 
 import os
 import shlex
@@ -40,5 +43,5 @@ def _file(name: str) -> str | None:
     try:
         path = Path(name).expanduser()
         return os.fspath(path.absolute()) if path.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # too long, a NUL, or an unknown user
+    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, or an unknown user
         return None

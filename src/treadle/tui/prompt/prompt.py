@@ -36,7 +36,7 @@ _PLACEHOLDERS = (
 
 @dataclass(slots=True)
 class _Search:
-    """A search in the history, the found position, and the draft before it."""
+    """A search in the history. `position` is the found message. `before` is the earlier draft."""
 
     before: Draft
     query: str = ""
@@ -75,14 +75,14 @@ class Prompt(TextArea):
             self.draft = draft
 
     class TokenChanged(Message):
-        """The cursor is at a word that may be completed, or no longer at one."""
+        """The cursor moved to another word that may be completed, or away from such a word."""
 
         def __init__(self, token: Token | None) -> None:
             super().__init__()
             self.token = token
 
     class EditorRequested(Message):
-        """The person wants to write in an editor."""
+        """The person wants to write the message in an external editor."""
 
     class QueueWanted(Message):
         """The person wants to select a queued message."""
@@ -113,7 +113,7 @@ class Prompt(TextArea):
         )
 
     def use_keys(self, key_set: KeySet) -> None:
-        """Use the keys of another editor."""
+        """Use the default keys, or the keys of vim or emacs."""
         self._key_set = key_set
         self._show_mode()
 
@@ -123,7 +123,10 @@ class Prompt(TextArea):
         return self._chips.draft(self.text)
 
     def load(self, draft: Draft, *, at_end: bool = True) -> None:
-        """Replace the text by a draft. The cursor is at the end of its last or first line."""
+        """Replace the text by a draft. The cursor moves to the end of the last line.
+
+        Without `at_end`, it moves to the end of the first line.
+        """
         self.replace(self._chips.text(draft), (0, 0), self.document.end)
         row = self.document.line_count - 1 if at_end else 0
         self.move_cursor((row, len(self.document.get_line(row))))
@@ -136,7 +139,7 @@ class Prompt(TextArea):
         self._show_mode()
 
     def insert_chip(self, chip: Chip, *, at_start: bool = False) -> None:
-        """Add a chip at the cursor or at the start, and a space after it."""
+        """Add a chip at the cursor or at the start of the text, and a space after the chip."""
         text = self._chips.insertion(chip) + " "
         if at_start:
             self.insert(text, (0, 0))
@@ -150,7 +153,7 @@ class Prompt(TextArea):
     def paste(self, text: str) -> None:
         """Insert a pasted text. It never becomes a command.
 
-        A long text becomes a chip. The path of an image becomes the image.
+        A long text becomes a chip. The path of an image becomes a chip for the image.
         """
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if not text:
@@ -163,7 +166,7 @@ class Prompt(TextArea):
             text = self._chips.paste(text)
         self.replace(text, *self.selection, maintain_selection_offset=False)
 
-    # Actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_send(self) -> None:
         """Send the message, or choose the selected completion if the word is incomplete."""
@@ -184,12 +187,12 @@ class Prompt(TextArea):
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_complete(self) -> None:
-        """Choose the selected completion. Without one, the key moves to the next widget."""
+        """Choose the selected completion. Without one, the key moves the focus."""
         if self._complete() is None:
             raise SkipAction
 
     def action_older_message(self) -> None:
-        """Show the previous message if the cursor is in the first line."""
+        """Move the cursor up. In the first line, show the previous message."""
         if self._completions.is_open:
             self._completions.action_cursor_up()
         elif not self.navigator.is_first_wrapped_line(self.cursor_location):
@@ -200,7 +203,7 @@ class Prompt(TextArea):
             self.load(older, at_end=False)
 
     def action_newer_message(self) -> None:
-        """Show the next message if the cursor is in the last line."""
+        """Move the cursor down. In the last line, show the next message."""
         if self._completions.is_open:
             self._completions.action_cursor_down()
         elif not self.navigator.is_last_wrapped_line(self.cursor_location):
@@ -325,7 +328,10 @@ class Prompt(TextArea):
     def _whole_chips(
         self, top: Location, bottom: Location, *, is_insertion: bool
     ) -> tuple[Location, Location]:
-        """Extend a range so that it contains whole chips. An insertion moves behind its chip."""
+        """Extend a range so that it contains whole chips.
+
+        An insertion inside a chip moves to the end of the chip.
+        """
         for row in {top[0], bottom[0]}:
             if row >= self.document.line_count:
                 continue
@@ -355,7 +361,10 @@ class Prompt(TextArea):
             self.post_message(self.TokenChanged(token))
 
     def _complete(self) -> Choice | None:
-        """Insert the selected completion. None if the list has none for the present word."""
+        """Insert the selected completion, and return it.
+
+        Returns None if the list has no choice for the word at the cursor.
+        """
         token = self._present_token
         chosen = self._completions.chosen(token)
         if chosen is None or token is None:
@@ -380,7 +389,7 @@ class Prompt(TextArea):
     # The methods below use the keys of vim and emacs.
 
     def _press(self, event: events.Key) -> bool:
-        """Handle a key in the way of vim or emacs. Returns False if it has no own meaning there."""
+        """Handle a key in the way of vim or emacs. Returns False if they do not use the key."""
         if self._key_set is KeySet.DEFAULT:
             return False
         cursor = self._index(self.cursor_location)
@@ -401,7 +410,7 @@ class Prompt(TextArea):
             self.history.checkpoint()
             start, end = self._location(change.start), self._location(change.end)
             self.replace(change.text, start, end, maintain_selection_offset=False)
-            is_exact = self.text == expected  # not if the change was extended to whole chips
+            is_exact = self.text == expected  # False if the change was extended to whole chips
         if is_exact:
             cursor = self._location(step.cursor)
             anchor = cursor if step.anchor is None else self._location(step.anchor)
@@ -441,7 +450,7 @@ class Prompt(TextArea):
     # The methods below search the history.
 
     def _search_key(self, search: _Search, event: events.Key) -> bool:
-        """Handle a key during a search. Returns False if the key ends the search first."""
+        """Handle a key during a search. Returns False if the key also runs its usual action."""
         if event.key in {"escape", "ctrl+c", "ctrl+g"}:
             self._end_search(search, keep=False)
             return True

@@ -21,7 +21,7 @@ class MessageQueue:
         self._drafts: list[Draft] = []
 
     def add(self, draft: Draft, position: int | None = None) -> None:
-        """Add a message at a position, or at the end."""
+        """Add a message at a position, or at the end if `position` is None."""
         self._drafts.insert(len(self._drafts) if position is None else position, draft)
 
     def take(self, position: int = 0) -> Draft | None:
@@ -106,7 +106,7 @@ class QueueView(OptionList):
         self.border_title = Content(f"Queued: {when}")
         self.border_subtitle = Content(_keys() if self.has_focus else "")
 
-    # Actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_edit_queued(self) -> None:
         """Move the selected message back to the prompt."""
@@ -147,7 +147,7 @@ class QueueView(OptionList):
             super().action_cursor_up()
 
     def on_focus(self) -> None:
-        """Select the message next to the prompt, and show the keys."""
+        """Select the last message, which is next to the prompt, and show the keys."""
         self.highlighted = len(self._queue) - 1 if self._queue else None
         self.post_message(self.Changed())
 

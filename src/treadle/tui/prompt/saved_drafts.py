@@ -1,4 +1,4 @@
-"""The form of drafts in files."""
+"""Converts drafts to JSON for files, and back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,7 +15,7 @@ _KINDS: Mapping[str, type[Chip]] = {
     "code": CodeAttachment,
     "item": ItemAttachment,
 }
-"""The names of the classes of chips."""
+"""Maps the name of a kind of chips in a file to the class of these chips."""
 
 _Parts = list[str | dict[str, JsonValue]]
 _PARTS = TypeAdapter(_Parts)

@@ -17,16 +17,17 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The word before the cursor, without its first character."""
+    """The word before the cursor, without the `@` or `/` at its start."""
 
     kind: TokenKind
     text: str
 
 
 def token_at(before: str, *, is_start: bool) -> Token | None:
-    """The word at the end of `before`, which is the text of a line before the cursor.
+    """The word at the end of `before`, or None if it cannot be completed.
 
-    `is_start` states that `before` begins at the start of the message, where a command may be.
+    `before` is the part of a line in front of the cursor. `is_start` states that `before` begins at
+    the start of the message, where a command may be.
     """
     if is_start and (found := _COMMAND.search(before)):
         return Token(TokenKind.COMMAND, found[1])

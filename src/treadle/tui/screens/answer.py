@@ -30,7 +30,7 @@ _TITLES = {
     ApprovalScope.DENIED: ("n", "Deny"),
 }
 _BORDER_COLUMNS = 8
-"""The columns of borders, paddings and the scroll bar around the choices."""
+"""The number of columns that borders, paddings and the scroll bar take around the choices."""
 WHY_NOT = Content("Why not? The model reads your words. Leave the line empty to give no reason.")
 
 
@@ -43,9 +43,9 @@ class Answer:
 
 
 class AnswerScreen(ModalScreen[Answer | None]):
-    """Returns the answer to a question, or None if the person leaves it open.
+    """Returns the answer to a question, or None if the person leaves the question open.
 
-    `note` states what the answer applies to, if that is not in the question.
+    `note` states what the answer applies to, if the question does not state it.
     """
 
     DEFAULT_CSS = """
@@ -89,7 +89,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
             yield KeyLine([*actions_in(Where.ANSWER), *actions_in(Where.OVERLAY)])
 
     def on_mount(self) -> None:
-        """Let the person choose."""
+        """Move the focus to the choices."""
         self.query_one(OptionList).focus()
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
@@ -98,7 +98,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         self._give(self._choices[message.option_index].scope)
 
     def settle(self, approval_id: UUID, outcome: str) -> None:
-        """The question was answered elsewhere. `outcome` states how."""
+        """Close the screen if its question was answered elsewhere. `outcome` states the answer."""
         if self.question.approval_id == approval_id and self.is_current:
             self.app.notify(f"The question was answered: {outcome}.", markup=False)
             _ = self.dismiss(None)
@@ -129,7 +129,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         if words is not None:
             _ = self.dismiss(Answer(ApprovalScope.DENIED, words or None))
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_close(self) -> None:
         """Leave the question open."""
@@ -140,11 +140,11 @@ class AnswerScreen(ModalScreen[Answer | None]):
         self._give(ApprovalScope.ONCE)
 
     def action_allow_session(self) -> None:
-        """Allow such calls in this session."""
+        """Allow calls like this one in this session."""
         self._give(ApprovalScope.SESSION)
 
     def action_allow_always(self) -> None:
-        """Allow such calls in this repository."""
+        """Allow calls like this one in this repository, in later sessions too."""
         self._give(ApprovalScope.ALWAYS)
 
     def action_deny(self) -> None:

@@ -17,7 +17,10 @@ from treadle.tui.workbench import Workbench
 
 
 class BranchesScreen(Picker[Exchange, Session]):
-    """Chooses an exchange of any branch. The conversation then continues after it."""
+    """Lets the person choose an exchange of any branch.
+
+    The conversation continues after this exchange.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*LIST_BINDINGS, *CLOSE_BINDINGS]
     TITLE_TEXT = "Branches"

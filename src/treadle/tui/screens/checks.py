@@ -46,7 +46,10 @@ _OUTCOMES = {
 
 
 class ChecksScreen(Picker[Check, str]):
-    """The checks of the repository. Returns a text for the prompt if the person hands one over."""
+    """Lists the checks of the repository.
+
+    Returns a text for the prompt if the person hands the result of a check to the model.
+    """
 
     TITLE_TEXT = "Checks"
     EMPTY = (
@@ -95,7 +98,9 @@ class ChecksScreen(Picker[Check, str]):
 
 
 class CheckScreen(ModalScreen[str | None]):
-    """Runs one check. Returns a text for the prompt if the person hands the result over.
+    """Runs one check.
+
+    Returns a text for the prompt if the person hands the result to the model.
 
     The check ends when the screen closes.
     """
@@ -185,7 +190,7 @@ class CheckScreen(ModalScreen[str | None]):
             self.set_timer(_REFRESH_SECONDS, self._flush)
 
     def _flush(self) -> None:
-        """Show the new lines. Many lines lead to one refresh."""
+        """Show the lines that arrived since the last refresh."""
         self._flush_planned = False
         lines = [foreign_line(line).plain for line in self._lines]
         self._lines.clear()
@@ -207,14 +212,14 @@ class CheckScreen(ModalScreen[str | None]):
     def _show_state(self, content: Content) -> None:
         self.query_one("#state", Static).update(content)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_close(self) -> None:
         """End the check, and close the screen."""
         _ = self.dismiss(None)
 
     def action_rerun_check(self) -> None:
-        """Run the check again. A running one ends first."""
+        """Run the check again. If it still runs, it ends first."""
         self._run()
 
     def action_hand_to_model(self) -> None:
@@ -275,7 +280,10 @@ class CheckScreen(ModalScreen[str | None]):
 
 
 class ConsentScreen(ModalScreen[bool | None]):
-    """Asks whether a program inside the repository may run. Returns whether always, or None."""
+    """Asks whether a program inside the repository may run.
+
+    Returns True if it may always run, False if it may run once, and None if it must not run.
+    """
 
     DEFAULT_CSS = """
     ConsentScreen {
@@ -322,7 +330,7 @@ class ConsentScreen(ModalScreen[bool | None]):
             yield KeyLine([*actions_in(Where.CONSENT), *actions_in(Where.OVERLAY)])
 
     def on_mount(self) -> None:
-        """Let the person choose."""
+        """Move the focus to the choices."""
         self.query_one(OptionList).focus()
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
@@ -330,7 +338,7 @@ class ConsentScreen(ModalScreen[bool | None]):
         message.stop()
         _ = self.dismiss((False, True, None)[message.option_index])
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_close(self) -> None:
         """Do not run the program."""

@@ -51,7 +51,7 @@ _FIXED = "This part is always in the prompt."
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An item of the plan, its section, and its position there."""
+    """An item of the plan, its section, and its position in the section."""
 
     kind: SectionKind
     item: PlanItem
@@ -59,7 +59,7 @@ class Part:
 
 
 class ContextPlanScreen(Picker[Part, None]):
-    """Shows a plan. The plan of the next prompt can be changed, a recorded one cannot."""
+    """Shows a plan. The person can change the plan of the next prompt, but no recorded plan."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *LIST_BINDINGS,
@@ -87,7 +87,7 @@ class ContextPlanScreen(Picker[Part, None]):
         return [row for section in plan.sections for row in _rows(section, total)]
 
     def summary(self) -> Content | str:
-        """Return the size of the prompt against the window."""
+        """Return the size of the prompt and the size of the context window."""
         plan = self._plan
         if plan is None:
             return ""
@@ -114,7 +114,7 @@ class ContextPlanScreen(Picker[Part, None]):
         reason = None if part is None else part.item.reason
         self.show_message(problem or reason or "", error=problem is not None)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     async def action_leave_out(self) -> None:
         """Leave out the part, or take it in again."""
@@ -126,7 +126,10 @@ class ContextPlanScreen(Picker[Part, None]):
 
     @work
     async def action_pin_code(self) -> None:
-        """Ask for a file or lines of it, and pin them. An attached file is suggested."""
+        """Ask for a file or some of its lines, and pin them.
+
+        If an attached file is highlighted, it is suggested.
+        """
         value = self.highlighted
         suggested = value.item.name if value and value.kind is SectionKind.ATTACHED else ""
         question = Content("Pin the file PATH, or lines of it as PATH:FIRST-LAST:")
@@ -228,7 +231,7 @@ def _drawing(item: PlanItem, total: int) -> Callable[[int], Content]:
 
 
 def _bar(tokens: int, total: int, columns: int) -> str:
-    """Return a bar whose full width stands for `total`. A small part has at least a thin bar."""
+    """Return a bar for `tokens`. Its full width stands for `total`. Only 0 tokens have no bar."""
     eighths = round(8 * columns * min(1.0, tokens / total)) if total else 0
     eighths = max(eighths, 1 if tokens else 0)
     full, rest = divmod(eighths, 8)

@@ -44,7 +44,7 @@ class ConversationScreen(TranscriptActions):
         yield self._status
 
     def on_mount(self) -> None:
-        """Let the person type at once."""
+        """Move the focus to the prompt, so that the person can type at once."""
         self.query_one(Prompt).focus()
 
     def on_screen_resume(self) -> None:
@@ -53,7 +53,7 @@ class ConversationScreen(TranscriptActions):
 
     def sync(self) -> None:
         """Show the changes of the state."""
-        for transcript in self.query(Transcript):  # none before the first paint and at the end
+        for transcript in self.query(Transcript):  # missing before the first paint, and at the end
             transcript.sync()
         self._activity.sync()
         self._status.sync()

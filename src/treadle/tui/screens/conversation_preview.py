@@ -40,7 +40,7 @@ def conversation_preview(session: Session) -> Content:
 
 
 def exchange_preview(exchange: Exchange) -> Iterator[Content]:
-    """Yield the beginning of the prompt and of the answer, and a sentence for an unusual end."""
+    """Yield the beginnings of the prompt and answer, and a note if the turn did not complete."""
     if exchange.prompt is not None:
         shown = _beginning(exchange.prompt.text, _PROMPT_LINES)
         yield Content.assemble(("▌ ", "$text-primary"), shown.stylize("bold"))
@@ -51,7 +51,7 @@ def exchange_preview(exchange: Exchange) -> Iterator[Content]:
 
 
 def end_of(reason: StopReason | None) -> str:
-    """Return the end of a turn in a few words. It is empty for a completed turn."""
+    """Return how a turn ended, in a few words. The text is empty for a completed turn."""
     if reason is StopReason.COMPLETED:
         return ""
     if reason is None:

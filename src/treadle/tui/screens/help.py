@@ -57,7 +57,7 @@ class Help(Picker[Entry, str]):
         return filtered(self._rows, query)
 
     async def choose_row(self, value: Entry) -> None:
-        """Run the action, if it is one that a person can choose by its name."""
+        """Run the action if the command palette has it. The help closes first."""
         if value.action is not None and value.action.in_palette:
             self.finish(value.action.name)
 
@@ -91,7 +91,7 @@ def _entry(action: Action, key_set: KeySet) -> Entry:
 
 
 def _keys_of_class(kind: type[Widget]) -> dict[str, list[str]]:
-    """The keys of a class of Textual, by their descriptions."""
+    """Map the description of each key binding of a widget class to the keys."""
     found: dict[str, list[str]] = {}
     for binding in Binding.make_bindings(kind.BINDINGS):
         if binding.description:

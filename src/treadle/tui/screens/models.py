@@ -1,4 +1,4 @@
-"""The picker of models over all providers that can be used."""
+"""The picker of models. It lists the models of all providers that can be used."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,22 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model of a provider. `model` is None for a provider that does not answer."""
+    """A model of a provider.
+
+    `model` is None for a provider that does not answer or lists no models.
+    """
 
     provider: ListedModels
     model: ListedModel | None
 
     @property
     def name(self) -> str:
-        """The name for settings and options."""
+        """The name of the model in settings and command-line options."""
         return f"{self.provider.provider}/{self.model.id}" if self.model else self.provider.provider
 
 
 class ModelsScreen(Picker[Choice, str]):
-    """Returns the name of the model for this session."""
+    """Lets the person choose the model of this session, and returns its name."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *LIST_BINDINGS,
@@ -83,7 +86,7 @@ class ModelsScreen(Picker[Choice, str]):
         self._check(value)
         self.finish(value.name)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     @work
     async def action_save_model(self) -> None:
@@ -232,7 +235,7 @@ def _window(tokens: int | None) -> str:
 
 
 def _is_here(provider: ListedModels) -> bool:
-    """Whether the model runs on this machine, where calls have no price."""
+    """Whether the models of a provider run on this machine. Their calls have no price."""
     address = provider.base_url or ""
     here = ("http://127.", "http://localhost", "http://[::1]")
     return provider.provider == EMBEDDED or address.startswith(here)

@@ -31,7 +31,11 @@ class Palette(Picker[Action, str]):
         self._search = FuzzySearch()
 
     async def find_rows(self, query: str) -> Sequence[Row[Action]]:
-        """The actions whose name contains the characters of the query in their order."""
+        """The actions that match the query, best first.
+
+        An action matches if its title or slash command has the characters of the query in this
+        order.
+        """
         ranked = []
         for action in self._actions:
             score, offsets = self._search.match(query, action.title) if query else (1.0, ())

@@ -1,4 +1,4 @@
-"""The recorded requests of a conversation to a model."""
+"""The recorded model requests of a conversation."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -16,11 +16,11 @@ from treadle.tui.text import TIME_COLUMNS, foreign_line, short_when
 from treadle.tui.workbench import Workbench
 
 _TURNS = 20
-"""The newest turns whose requests are listed."""
+"""The number of turns whose requests are listed. These are the newest turns."""
 
 
 class PastRequestsScreen(Picker[Span, tuple[str, str]]):
-    """Returns the trace and the span of a request."""
+    """Lets the person choose a request, and returns the ids of its trace and its span."""
 
     TITLE_TEXT = "Past requests"
     FILTER = "Type to find a request by its prompt or model"
@@ -34,7 +34,7 @@ class PastRequestsScreen(Picker[Span, tuple[str, str]]):
         self._rows: list[Row[Span]] | None = None
 
     async def find_rows(self, query: str) -> Sequence[Row[Span]]:
-        """Return the requests by prompt, newest first."""
+        """Return the requests under their prompts. The newest prompt comes first."""
         if self._rows is None:
             session = await self._workbench.conversation(str(self._conversation_id))
             self._rows = await self._read(session)
@@ -53,7 +53,7 @@ class PastRequestsScreen(Picker[Span, tuple[str, str]]):
                 continue
             try:
                 trace = await self._workbench.trace(request_id)
-            except NotFoundError:  # it was deleted, or not recorded
+            except NotFoundError:  # the trace was deleted, or not recorded
                 continue
             spans = [span for span in trace.spans if span.kind is SpanKind.MODEL]
             if spans:

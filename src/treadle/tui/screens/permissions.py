@@ -1,4 +1,4 @@
-"""Lists what a person has allowed, and revokes it."""
+"""Lists the permissions that the person gave. The person can revoke each of them."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -52,7 +52,7 @@ class PermissionsScreen(Picker[Permission, None]):
         return f"{self._count:,}" if self._count else ""
 
     async def preview(self, value: Permission, columns: int) -> Content:  # noqa: ARG002
-        """The whole sentence, and the end of the permission."""
+        """The whole sentence of the permission, and when the permission ends."""
         lasts = (
             "until Treadle ends, or until you revoke it."
             if value.granted_us is None
@@ -61,10 +61,10 @@ class PermissionsScreen(Picker[Permission, None]):
         return Content("\n\n").join([foreign(value.sentence), Content(f"Allowed {lasts}")])
 
     async def choose_row(self, value: Permission) -> None:
-        """Show how to revoke it."""
+        """Show the sentence of the permission below the list."""
         self.show_message(value.sentence)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     @work(exclusive=True, group="revoke")
     async def action_revoke_permission(self) -> None:

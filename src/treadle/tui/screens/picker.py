@@ -1,8 +1,8 @@
 """The base of overlays in which a person chooses from a list.
 
 A picker has a title line, a filter line, a list, a preview of the highlighted row, a line for
-messages and a line with its keys. The preview is next to the list on a wide terminal, and below it
-on a tall one. A small terminal shows no preview.
+messages and a line with its keys. On a wide terminal, the preview is next to the list. On a tall
+terminal, it is below the list. A small terminal shows no preview.
 """
 
 from abc import abstractmethod
@@ -35,7 +35,7 @@ _HEIGHTS = [(0, "-low"), (20, "-tall")]
 
 
 class Picker(ModalScreen[R | None], Generic[T, R]):
-    """Chooses from rows with values of type T, and returns a result of type R, or None.
+    """Lets a person choose a row with a value of type T, and returns a result of type R or None.
 
     A subclass sets the class variables, reads the rows in `find_rows`, and overrides `choose_row`.
     A subclass with keys of its own sets `PLACE`, and has a method `action_<name>` for each action
@@ -104,8 +104,8 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     async def find_rows(self, query: str) -> Sequence[Row[T]]:
         """The rows that match the text of the filter. Raises TreadleError.
 
-        The picker calls it when it opens, after each change of the filter, and for `reload`. It
-        never runs twice at the same time.
+        The picker calls this method when the picker opens, after each change of the filter, and for
+        `reload`. It never makes two calls at the same time.
         """
 
     @abstractmethod
@@ -157,10 +157,10 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
 
     def finish(self, result: R | None) -> None:
         """Close the picker with a result."""
-        _ = self.dismiss(result)  # a handler of this screen must not wait for its end
+        _ = self.dismiss(result)  # a handler must not wait until its screen has closed
 
     def show_message(self, message: Content | str, *, error: bool = False) -> None:
-        """Show a message below the list. A `str` may be foreign. An empty one hides the line."""
+        """Show a message below the list. A `str` may be foreign. An empty message is hidden."""
         content = foreign(message) if isinstance(message, str) else message
         line = self.query_one("#message", Static)
         line.set_class(error, "-error")
@@ -283,14 +283,14 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
             self.query_one("#preview-text", Static).update(content)
             pane.scroll_home(animate=False)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_close(self) -> None:
         """Close the picker without a result."""
         self.finish(None)
 
     async def action_choose(self) -> None:
-        """Choose the highlighted row. While rows are read, the choice waits for them."""
+        """Choose the highlighted row. While rows are read, the choice waits for the new rows."""
         value = self.highlighted
         if self._reading_rows:
             self._choose_later = True

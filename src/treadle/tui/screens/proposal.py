@@ -1,4 +1,4 @@
-"""Shows one proposal as a diff, in which the person takes, leaves and edits hunks."""
+"""Shows one proposal as a diff, in which the person takes, leaves out and edits hunks."""
 
 import asyncio
 from pathlib import PurePosixPath
@@ -34,7 +34,10 @@ _NARROW_COLUMNS = 60
 
 
 class ProposalScreen(ModalScreen[None]):
-    """The diff of a proposal. With `question`, the screen answers the question of the call.
+    """The diff of a proposal.
+
+    `question` is the waiting question of a tool call about this proposal. The decision of the
+    person answers it.
 
     Hunks that the person leaves out are denied when the rest is applied.
     """
@@ -83,7 +86,7 @@ class ProposalScreen(ModalScreen[None]):
         self._load()
 
     def settle(self, approval_id: UUID, outcome: str) -> None:
-        """The question was answered elsewhere. `outcome` states how."""
+        """Forget the question if it was answered elsewhere. `outcome` states the answer."""
         if self.question is not None and self.question.approval_id == approval_id:
             self.question = None
             self._say(f"The question was answered: {outcome}.")
@@ -91,7 +94,7 @@ class ProposalScreen(ModalScreen[None]):
 
     @property
     def review(self) -> Review | None:
-        """The decisions of the person. None while the proposal is read."""
+        """The decisions of the person. None until the proposal has been read."""
         return self._review
 
     @work(exclusive=True)
@@ -148,7 +151,7 @@ class ProposalScreen(ModalScreen[None]):
         self._show_title()
 
     def on_diff_view_hunk_toggled(self) -> None:
-        """Take or leave the clicked hunk."""
+        """Take the clicked hunk, or leave it out."""
         self.action_toggle_hunk()
 
     def on_resize(self) -> None:
@@ -172,20 +175,20 @@ class ProposalScreen(ModalScreen[None]):
         self.query_one(DiffView).restyle()
         self._show_title()
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_close(self) -> None:
-        """Close the screen. A question still waits."""
+        """Close the screen. Its question stays open."""
         _ = self.dismiss(None)
 
     def action_toggle_hunk(self) -> None:
-        """Take or leave the current hunk."""
+        """Take the current hunk, or leave it out."""
         if self._can_decide and self._review is not None and self._review.document.hunks:
             self._review.toggle(self.query_one(DiffView).hunk)
             self._redraw()
 
     def action_toggle_file(self) -> None:
-        """Take or leave all hunks of the current file."""
+        """Take all hunks of the current file, or leave them out."""
         if self._can_decide and self._review is not None and self._review.document.hunks:
             hunk = self._review.document.hunks[self.query_one(DiffView).hunk - 1]
             self._review.toggle_file(hunk.file)
@@ -229,7 +232,7 @@ class ProposalScreen(ModalScreen[None]):
 
     @work(exclusive=True, group="decision")
     async def action_deny_proposal(self) -> None:
-        """Deny the whole proposal, with words."""
+        """Ask for a reason, and deny the whole proposal."""
         if not self._can_decide:
             return
         words = await self.app.push_screen_wait(WordsScreen(WHY_NOT))
@@ -247,7 +250,7 @@ class ProposalScreen(ModalScreen[None]):
 
     @work(exclusive=True, group="decision")
     async def action_undo_unchanged(self) -> None:
-        """Undo the files that nobody changed since."""
+        """Undo the proposal in the files that nobody has changed since it was applied."""
         await self._decide(Decision.UNDO_UNCHANGED)
 
     @work(exclusive=True, group="decision")
@@ -332,7 +335,7 @@ class ProposalScreen(ModalScreen[None]):
 
 
 def _main_actions() -> list[Action]:
-    """The actions of the last line: the most important ones first, then the way out."""
+    """The actions of the key line. The most important ones are first, and `close` is last."""
     first = ("toggle_hunk", "apply_proposal", "deny_proposal", "edit_result")
     every = actions_in(Where.PROPOSAL, Where.DECISION)
     ranked = sorted(every, key=lambda each: first.index(each.name) if each.name in first else 9)

@@ -125,7 +125,7 @@ class ProposalsScreen(Picker[ListedProposal, None]):
         else:
             self.reload(outcome)
 
-    # The actions of the registry.
+    # The methods that run the actions in `treadle.tui.actions`.
 
     def action_apply_proposal(self) -> None:
         """Apply the highlighted proposal."""
@@ -140,7 +140,7 @@ class ProposalsScreen(Picker[ListedProposal, None]):
         self._decide(Decision.UNDO)
 
     def action_undo_unchanged(self) -> None:
-        """Undo the files that nobody changed since."""
+        """Undo the proposal in the files that nobody has changed since it was applied."""
         self._decide(Decision.UNDO_UNCHANGED)
 
     def action_redo_proposal(self) -> None:
@@ -169,7 +169,7 @@ def _row(listed: ListedProposal, columns: int) -> Content:
 
 
 def _file_line(file: ShownFile, proposal: Proposal) -> Content:
-    """The path of a file with its changes, and whether the proposal still fits to the file."""
+    """The path of a file with its changes, and whether the proposal still fits the file."""
     denied = len(file.denied_hunks)
     notes = [
         f"{denied} of {file.hunks} hunks denied" if 0 < denied < file.hunks else "",

@@ -1,4 +1,4 @@
-"""The prompts of the conversation, to go back to one of them."""
+"""Lists the prompts of a conversation, so that the person can rewind to one of them."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ class RewindScreen(Picker[Exchange, RewindOutcome]):
         return Content("\n\n").join(exchange_preview(value))
 
     async def choose_row(self, value: Exchange) -> None:
-        """Show the plan."""
+        """Show the plan of the rewind."""
         self._show_plan(value)
 
     def summary(self) -> str:

@@ -1,4 +1,4 @@
-"""The plan of a rewind, and of its undo: the person sees every effect before it happens."""
+"""The plan of a rewind or of its undo. The person sees every effect before it happens."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ _KEEPING = "Enter changes nothing now. “Keep files” leaves these files as th
 
 
 class PlanScreen(Picker[T, RewindOutcome], Generic[T]):
-    """Chooses from a few rewinds. The plan of the highlighted one is below the list."""
+    """Lets the person choose a rewind. The plan of the highlighted rewind is below the list."""
 
     DEFAULT_CSS = """
     PlanScreen {
@@ -79,7 +79,7 @@ class PlanScreen(Picker[T, RewindOutcome], Generic[T]):
 
 
 class RewindPlanScreen(PlanScreen[RewindScope]):
-    """Goes back to before a prompt: the conversation, the code, or both."""
+    """Rewinds the conversation, the code, or both to the state before a prompt."""
 
     TITLE_TEXT = "Go back to before"
 
@@ -104,7 +104,7 @@ class RewindPlanScreen(PlanScreen[RewindScope]):
         return foreign_line(self._text, columns=_PROMPT_COLUMNS)
 
     async def carry_out(self, value: RewindScope, *, keep_changed: bool) -> RewindOutcome:
-        """Go back."""
+        """Carry out the rewind."""
         return await self._workbench.rewind(
             self._conversation_id, self._prompt, value, keep_changed=keep_changed
         )
@@ -124,7 +124,7 @@ class UndoRewindScreen(PlanScreen[UUID]):
         self._conversation_id = conversation_id
 
     async def find_rows(self, query: str) -> Sequence[Row[UUID]]:  # noqa: ARG002
-        """Return the one choice."""
+        """Return the undo of the newest rewind as the only row."""
         plan = await self._workbench.plan_undo_rewind(self._conversation_id)
         title = f"Restore: {_TITLES[plan.scope].lower()}"
         return [Row("undo", self._conversation_id, _constant(title))]

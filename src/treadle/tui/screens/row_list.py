@@ -16,9 +16,9 @@ from textual.visual import Visual
 T = TypeVar("T")
 
 _MARKER = "▌ "
-"""Marks the highlighted row, so that it is visible without colours too."""
+"""Marks the highlighted row, so that a person can see it without colours."""
 _MAIN_COLUMNS = 24
-"""The columns that the first field of a row keeps. Further fields are dropped for it."""
+"""The first field keeps this number of columns. Other fields are dropped to make room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class RowList(ScrollView, Generic[T], can_focus=True):
         return None if self._position is None else self.rows[self._position]
 
     def show_rows(self, rows: Sequence[Row[T]], *, keep: bool = True) -> None:
-        """Replace the rows. With `keep`, the row with the same key stays highlighted."""
+        """Replace the rows. With `keep`, the row with the highlighted key stays highlighted."""
         before = self.highlighted
         self.rows = rows
         self.virtual_size = Size(self.size.width, len(rows))
@@ -119,7 +119,10 @@ class RowList(ScrollView, Generic[T], can_focus=True):
                 return
 
     def move(self, step: int) -> None:
-        """Highlight the next row in a direction, by `step` rows. It stops at the ends."""
+        """Highlight the row that is `step` rows below, or above if `step` is negative.
+
+        Headings are skipped. The highlight stops at the ends of the list.
+        """
         if self._position is None:
             return
         direction = 1 if step > 0 else -1
@@ -184,7 +187,7 @@ class RowList(ScrollView, Generic[T], can_focus=True):
             marker = _MARKER
         text = row.draw(width - len(_MARKER)).truncate(width - len(_MARKER), ellipsis=True)
         if marker == _MARKER:
-            text = Content(text.plain)  # the colours of fields have no contrast to the cursor's
+            text = Content(text.plain)  # the colours of fields lack contrast to the highlight
         line = Content.assemble(marker, text)
         strips = Visual.to_strips(self, line, width, 1, style, pad=True)
         return strips[0].crop_extend(0, width, style.rich_style)

@@ -1,4 +1,7 @@
-"""The search of the code: results while a person types, a preview, and walks between items."""
+"""The search of the code: results while a person types, a preview, and walks between items.
+
+A step of a walk lists the callers, callees or implementations of an item.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from treadle.app.code_exploration import Excerpt
 
 PAUSE_SECONDS = 0.12
-"""The time without a key after which a search starts."""
+"""A search starts when no key was pressed for this number of seconds."""
 _RESULTS = 50
 _PREVIEW_LINES = 300
 _KIND_COLUMNS = 10
@@ -56,7 +59,10 @@ class _Located(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    """An item or a range of lines. `reason` states a cause of the hit other than its words."""
+    """An item or a range of lines that was found.
+
+    `reason` states why it was found, if its own words are not the reason. Otherwise it is empty.
+    """
 
     name: str
     canonical_path: str
@@ -81,7 +87,7 @@ class FoundCode:
 
     @property
     def attachment(self) -> CodeAttachment | ItemAttachment:
-        """The attachment of exactly this code."""
+        """The attachment that contains exactly this code."""
         if self.kind in TEXT_KINDS:
             return CodeAttachment(self.file, self.start_line, self.end_line)
         return ItemAttachment(self.canonical_path, self.file)
@@ -156,7 +162,7 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
         return await asyncio.to_thread(_numbered, look, excerpt, value)
 
     def summary(self) -> str:
-        """The number of results and the time, or the relation of a walk."""
+        """The number of results and the time of a search, or the number of results of a step."""
         return self._summary
 
     def action_search_callers(self) -> None:

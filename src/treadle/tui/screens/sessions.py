@@ -64,7 +64,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
         self._stale = True
 
     async def find_rows(self, query: str) -> Sequence[Row[ConversationSummary]]:
-        """Return the conversations that match, most recently changed first."""
+        """Return the conversations that match. The one that changed last comes first."""
         if self._stale:
             self._found = await self._workbench.conversations(limit=LISTED)
             self._stale = False
@@ -100,7 +100,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
 
     @work
     async def action_rename_session(self) -> None:
-        """Ask for a title, and change it."""
+        """Ask for a new title of the conversation, and save it."""
         value = self.highlighted
         if value is None:
             return
@@ -146,7 +146,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
 
     @work
     async def action_delete_session(self) -> None:
-        """State what is lost, and delete the conversation if the person agrees."""
+        """State what would be lost, and delete the conversation if the person agrees."""
         value = self.highlighted
         if value is None:
             return
@@ -183,7 +183,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
 
     @work(exclusive=True, group="costs")
     async def _read_costs(self) -> None:
-        """Add the costs, which may take longer than the list."""
+        """Add the costs to the rows later, because they may take longer to read than the rows."""
         try:
             self._costs = await self._workbench.conversation_costs([r.id for r in self._found])
         except TreadleError as error:

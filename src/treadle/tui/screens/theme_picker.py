@@ -34,7 +34,7 @@ class ThemePicker(Picker[str, str]):
         return filtered(rows, query)
 
     async def choose_row(self, value: str) -> None:
-        """Keep the theme."""
+        """Close the picker with the chosen theme."""
         self.finish(value)
 
     def on_mount(self) -> None:

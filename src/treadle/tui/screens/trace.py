@@ -29,7 +29,10 @@ _NO_SERVER = (
 
 @dataclass(frozen=True, slots=True)
 class AnalystQuestion:
-    """A person wants to ask the analyst about a span, or about the trace if it has no id."""
+    """A person wants to ask the analyst (an agent) about a span.
+
+    If `about` has no span id, the question is about the whole trace.
+    """
 
     about: SpanReference
 
@@ -70,9 +73,9 @@ class TraceScreen(Picker[int, AnalystQuestion]):
             self.reload()
 
     async def preview(self, value: int, columns: int) -> Content:  # noqa: ARG002
-        """The details of a span. An event shows its own row."""
+        """The details of a span. For an event, the text of its row."""
         tree = self._tree
-        if tree is None or value >= len(tree.view.rows):  # the trace is read again
+        if tree is None or value >= len(tree.view.rows):  # the trace is being read again
             return Content()
         row = tree.view.rows[value]
         if row.span_id is None:
@@ -89,7 +92,10 @@ class TraceScreen(Picker[int, AnalystQuestion]):
         return "" if self._tree is None else describe(self._tree.view.totals)
 
     def action_trace_fold(self) -> None:
-        """Hide the rows below the row, or go to the row above it in the tree."""
+        """Hide the rows below the highlighted row.
+
+        If there are none to hide, highlight the parent of the row in the tree.
+        """
         tree, position = self._tree, self.highlighted
         if tree is None or position is None:
             return
@@ -99,7 +105,7 @@ class TraceScreen(Picker[int, AnalystQuestion]):
             self.highlight(str(parent))
 
     def action_trace_unfold(self) -> None:
-        """Show the rows below the row."""
+        """Show the rows below the highlighted row."""
         position = self.highlighted
         if self._tree is not None and position is not None and self._tree.unfold(position):
             self.reload()
@@ -142,7 +148,7 @@ class TraceScreen(Picker[int, AnalystQuestion]):
         self.show_message(f"Opened {link}" if opened else f"Open this address yourself: {link}")
 
     def _show_wanted(self) -> None:
-        """Highlight the span with which the screen was opened."""
+        """Highlight the span for which the screen was opened."""
         span_id, self._wanted = self._wanted, None
         position = None if self._tree is None or span_id is None else self._tree.position(span_id)
         if position is None:
@@ -169,7 +175,7 @@ def _total_us(tree: TraceTreeState) -> int:
 
 
 def _open(link: str) -> bool:
-    """Open a link in a graphical browser. A browser in the terminal would draw on this one."""
+    """Open a link in a graphical browser. A text browser would draw over this terminal."""
     try:
         browser = webbrowser.get()
     except webbrowser.Error:

@@ -40,18 +40,18 @@ class TranscriptActions(Screen[None]):
         self.query_one(FindBar).open(text)
 
     def action_find_next(self) -> None:
-        """Go to the next match, from the top again after the last one."""
+        """Go to the next match. After the last match, go to the first."""
         self._go(1)
 
     def action_find_previous(self) -> None:
-        """Go to the previous match, from the end again before the first one."""
+        """Go to the previous match. After the first match, go to the last."""
         self._go(-1)
 
     def on_find_bar_changed(self, message: FindBar.Changed) -> None:
         """Find the newest match of the text."""
         before = self._found
         longer = bool(before.text) and before.text.casefold() in message.text.casefold()
-        among = before.positions if longer else None  # typing one more character is quick
+        among = before.positions if longer else None  # only earlier matches can match a longer text
         self._found = find(self.transcript.state.items, message.text, among)
         self.transcript.search(message.text)
         self._select_match(self._found.next(None, -1))
@@ -61,7 +61,7 @@ class TranscriptActions(Screen[None]):
         self._go(-1)
 
     def on_find_bar_closed(self) -> None:
-        """Keep the selected match, without marks."""
+        """Remove the marks of the matches. The selected match stays selected."""
         self.transcript.search("")
         self.transcript.focus()
 

@@ -30,7 +30,7 @@ class WordsScreen(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.OVERLAY, priority=True)
 
     def __init__(self, question: Content, words: str = "") -> None:
-        """`words` are in the field from the start."""
+        """`words` is the text that the field has at first."""
         super().__init__()
         self._question = question
         self._words = words

@@ -9,7 +9,7 @@ from treadle.tui.text import foreign_line
 
 _BAR_COLUMNS = 12
 _MAX_INDENT = 10
-"""The most levels that indent a row. Deeper rows keep this indent."""
+"""The maximum number of levels that indent a row. Deeper rows have the same indent."""
 _STYLES = {
     Symbol.OK: "$text-success",
     Symbol.ERROR: "$text-error",
@@ -22,7 +22,10 @@ _STYLES = {
 
 
 def draw_row(row: Row, columns: int, *, total_us: int, mark: str) -> Content:
-    """One line. `total_us` is the length of the trace, and `mark` the mark of a foldable row."""
+    """Return one line.
+
+    `total_us` is the duration of the trace. `mark` shows whether the row is folded.
+    """
     text_columns = max(8, columns)
     main = Content.assemble(
         "  " * min(row.depth, _MAX_INDENT),

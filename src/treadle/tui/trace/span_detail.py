@@ -13,11 +13,11 @@ from treadle.traces.amounts import cost, duration, tokens
 from treadle.tui.text import foreign, foreign_line
 
 PREVIEW_CHARACTERS = 3_000
-"""The most characters of one text, unless the person asks for the whole content."""
+"""The maximum number of characters of one text, unless the person asks for the whole content."""
 WHOLE_CHARACTERS = 200_000
-"""The most characters of all texts together."""
+"""The maximum number of characters of all texts together."""
 _PREVIEWED_MESSAGES = 6
-"""The last messages of a request that a preview shows."""
+"""A preview shows this number of messages of a request: the last ones."""
 
 _ROLES = {
     Role.SYSTEM: "system",
@@ -54,7 +54,7 @@ class _Detail:
 def span_detail(span: Span, row: Row | None, *, whole: bool) -> Content:
     """The details of a span. Without `whole`, each text is shortened.
 
-    `row` is the row of the span in the tree, whose notes come first.
+    `row` is the row of the span in the tree. The notes of the row come first.
     """
     detail = _Detail(whole=whole)
     detail.parts += _figures(span, row)
@@ -127,7 +127,7 @@ def _input_and_output(detail: _Detail, span: Span, reading: Reading) -> None:
 
 
 def _pretty(text: str) -> str:
-    """JSON text with one value in a line, and any other text as it is."""
+    """JSON text with one value on each line, or any other text as it is."""
     if text.lstrip()[:1] not in {"{", "["} or len(text) > WHOLE_CHARACTERS:
         return text
     try:

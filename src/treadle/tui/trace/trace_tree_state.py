@@ -1,4 +1,4 @@
-"""The rows of a trace that are visible: folded parts and rows without the searched text are not."""
+"""The visible rows of a trace. Folded parts and rows without the searched text are hidden."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ class TraceTreeState:
         }
 
     def position(self, span_id: str) -> int | None:
-        """The position of a span."""
+        """The position of the row of a span, or None if the trace has no such span."""
         return self._positions.get(span_id)
 
     def has_children(self, position: int) -> bool:
@@ -91,7 +91,7 @@ class TraceTreeState:
 
 
 def _subtree_ends(rows: tuple[Row, ...]) -> list[int]:
-    """For each row, the position after the last row below it."""
+    """Return, for each row, the position after the last row below it in the tree."""
     ends = [len(rows)] * len(rows)
     open_rows: list[int] = []
     for position, row in enumerate(rows):

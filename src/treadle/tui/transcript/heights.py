@@ -39,7 +39,7 @@ class Heights:
         self._tree = [0]
 
     def before(self, index: int) -> int:
-        """The lines of all items in front of the item at `index`."""
+        """The number of lines of all items in front of the item at `index`."""
         total = 0
         while index > 0:
             total += self._tree[index]
@@ -48,7 +48,7 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The lines of all items."""
+        """The number of lines of all items."""
         return self.before(len(self._heights))
 
     def find(self, line: int) -> tuple[int, int]:

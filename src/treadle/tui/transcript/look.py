@@ -25,7 +25,7 @@ from treadle.tui.text import foreign
 from treadle.visible import in_line, printable
 
 _HIGHLIGHTED_CHARACTERS = 20_000
-"""The maximum characters of a text that is highlighted."""
+"""A text with more characters is shown without highlighting."""
 
 _MARKDOWN_STYLES = {
     "markdown.h1": "$text-primary bold underline",
@@ -56,7 +56,7 @@ class _LeftHeading(Heading):
 
 
 class _ListItem(ListItem):
-    """An item of a numbered list has a full stop after its number."""
+    """Draws an item of a numbered list with a full stop after its number."""
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
@@ -70,7 +70,7 @@ class _ListItem(ListItem):
 
 
 class _Table(TableElement):
-    """A cell breaks a long word, so that no part of it is hidden."""
+    """Draws a table. Its cells break long words, so that no part of a word is hidden."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for part in super().__rich_console__(console, options):
@@ -92,7 +92,8 @@ class _Markdown(Markdown):
 class Look:
     """Converts content to strips of one width.
 
-    `parse` resolves a style with theme variables. A change of the theme needs a new object.
+    `parse` resolves a style with theme variables. After a change of the theme, callers create a new
+    object.
     """
 
     def __init__(self, width: int, parse: Callable[[str], Style]) -> None:
@@ -175,7 +176,7 @@ class Look:
 
 
 def _make_visible(tokens: Iterable[Token]) -> None:
-    """Escape characters that entities such as `&#x202e;` add, and shorten the links to spans."""
+    """Make characters from entities such as `&#x202e;` visible, and shorten the links to spans."""
     for token in tokens:
         token.content = printable(token.content)
         if token.type == "link_open" and (spans := linked_spans(str(token.attrs.get("href", "")))):
@@ -213,8 +214,10 @@ def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:
 
 
 _VISIBLE = (str.isalpha, str.isdigit)
-"""Kinds of characters, to find out whether a part of a text is missing. Numbers of lists are added
-to the digits, but not to the letters.
+"""Kinds of characters that are counted to find out whether a part of a text is missing.
+
+Each kind is counted separately, because the numbers of a list add digits to the drawn text, but no
+letters.
 """
 
 _MAX_NESTING = 60

@@ -1,4 +1,4 @@
-"""Changes the styles of columns of a line."""
+"""Adds a style to parts of a line."""
 
 from rich.segment import Segment
 from rich.style import Style

@@ -30,12 +30,12 @@ from treadle.tui.text import foreign, foreign_line
 from treadle.tui.transcript.look import Look
 
 _UNFOLDED_LINES = 400
-"""The maximum lines of an unfolded text. The trace has the rest."""
+"""The maximum number of lines of an unfolded text. The trace has the rest."""
 _UNFOLDED_CHARACTERS = 40_000
 _EXCERPT_LINES = 60
-"""The maximum lines of an excerpt. The editor shows the rest."""
+"""The maximum number of lines of an excerpt. The editor shows the rest."""
 _SUMMARY_COLUMNS = 30
-"""The fewest columns for the argument of a call, before its summary gets columns."""
+"""The argument of a call keeps up to this number of columns, even if the summary needs them."""
 
 _CALL_MARKS = {
     CallState.RUNNING: ("◌", "$text-primary"),
@@ -56,7 +56,7 @@ _BLANK = Strip([])
 
 
 class Rendered(NamedTuple):
-    """The lines of an item, and the targets of some lines by their number, counted from 0.
+    """The lines of an item. `targets` has the targets of some lines by line number, from 0.
 
     `fold` is the number of the line that folds and unfolds the item. None if it cannot be folded.
     """
@@ -104,7 +104,7 @@ class Renderer:
     @_add.register
     def _(self, item: PromptItem, lines: _Lines) -> None:
         if not item.text:
-            return  # it could not be sent
+            return  # the prompt could not be sent
         note = {
             PromptState.PENDING: f" ({item.waits_for})" if item.waits_for else "",
             PromptState.QUEUED: " (queued)",
@@ -199,7 +199,10 @@ class Renderer:
                 lines.add(self._indented(about.stylize("$text-secondary")), span)
 
     def _call_line(self, item: CallItem) -> Strip:
-        """One line: the state, the name, the main argument and the summary. The time is right."""
+        """One line with the state, the name, the main argument and the summary of a call.
+
+        The time is at the right end.
+        """
         mark, style = _CALL_MARKS[item.state]
         time = "" if item.duration is None else duration(round(item.duration * 1e6))
         width = self._look.width
@@ -229,7 +232,7 @@ class Renderer:
             mark = "▸ " if excerpt is None else "▾ "
             lines_read = f"{source.file}:{source.start_line}-{source.end_line}"
             where = foreign_line(lines_read)
-            named = source.name and source.name != lines_read  # text without a name has its lines
+            named = source.name and source.name != lines_read  # unnamed text is named by its lines
             name = foreign_line(f"  {source.name}", "$text-muted") if named else ""
             stale = "  (changed since)" if source.stale else ""
             head = Content.assemble((mark, "$text-muted"), where, name, (stale, "$text-warning"))
@@ -255,7 +258,7 @@ class Renderer:
         lines.add(self._look.strips(Content.styled(f"{mark} {text}", "$text-muted")))
 
     def _text(self, text: str, style: str, lines: _Lines) -> None:
-        """Add the beginning of a foreign text, and the number of the other lines."""
+        """Add the beginning of a foreign text, and the number of the lines that are left out."""
         rows = text[:_UNFOLDED_CHARACTERS].rstrip("\n").split("\n")
         if text:
             lines.add(self._indented(foreign("\n".join(rows[:_UNFOLDED_LINES]), style)))
@@ -307,7 +310,7 @@ def _outcome_summary(item: OutcomeItem) -> str:
 
 
 def _arguments(text: str) -> str:
-    """The arguments of a call, one in a line. Text that is not a JSON object is returned whole."""
+    """The arguments of a call, one on each line. Other text than a JSON object is kept as it is."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):

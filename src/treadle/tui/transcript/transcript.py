@@ -1,8 +1,8 @@
 """The transcript of a conversation, which renders only the items that are visible.
 
-One widget shows all items. Items outside the window have estimated heights until they are shown, so
-neither the number of messages nor the length of an answer slows down a key or a delta. While a
-person reads earlier lines, the first visible line stays where it is.
+One widget shows all items. Items outside the window have estimated heights until they are shown. So
+key presses and new text are fast even in a long conversation. While a person reads earlier lines,
+the first visible line stays where it is.
 """
 
 from collections import OrderedDict
@@ -76,13 +76,13 @@ class Transcript(ScrollView, can_focus=True):
         self.searched = ""
         """The text whose matches are marked."""
         self._items = state.items
-        """The items that are shown. `sync` replaces them after another conversation is shown."""
+        """The items that are shown. `sync` replaces them when `state` has another conversation."""
         self._heights = Heights()
         self._renderer: Renderer | None = None
         self._cache: OrderedDict[int, tuple[int, Rendered]] = OrderedDict()
         self._cached_lines = 0
         self._drawn: dict[tuple[int, int, int, int], Strip] = {}
-        """Lines as they are drawn without a selection, since scrolling draws the same ones."""
+        """Lines that were drawn without a selection. They make scrolling fast."""
         self._settling = False
 
     def sync(self) -> None:
@@ -130,7 +130,10 @@ class Transcript(ScrollView, can_focus=True):
         self.refresh()
 
     def select_next(self, step: int, kind: type[Item] | None = None) -> None:
-        """Select the next visible item in a direction, of a class or of any class."""
+        """Select the next item that has lines, in the direction `step`.
+
+        With `kind`, only items of this class are selected.
+        """
         items = self._items
         position = self._from_window(step) if self.selected is None else self.selected
         position += step
@@ -178,7 +181,7 @@ class Transcript(ScrollView, can_focus=True):
             self.make_room()
 
     def make_room(self) -> None:
-        """Scroll down to the end of the selected item, as far as its selected line stays visible.
+        """Scroll down towards the end of the selected item, but keep its selected line visible.
 
         Call it after the item grew.
         """
@@ -198,7 +201,7 @@ class Transcript(ScrollView, can_focus=True):
         self.refresh()
 
     def action_follow(self) -> None:
-        """Run the action of the same name."""
+        """Scroll to the end, and keep it visible."""
         self.follow()
 
     def action_select_previous(self) -> None:
@@ -210,7 +213,7 @@ class Transcript(ScrollView, can_focus=True):
         self.step(1)
 
     def action_unfold(self) -> None:
-        """Run the action of the same name."""
+        """Fold or unfold the selected item, or choose its selected target."""
         self.activate()
 
     def restyle(self) -> None:
@@ -246,7 +249,11 @@ class Transcript(ScrollView, can_focus=True):
         return super()._scroll_to(*position, animate=False, **options)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked item or target. A click on its fold line or its target opens it."""
+        """Select the clicked item or target.
+
+        A click on a fold line folds or unfolds the item, and a click on a target chooses the
+        target.
+        """
         line = self.scroll_offset.y + event.y
         if self.text_selection is not None or line >= self._heights.total:
             return
@@ -320,7 +327,7 @@ class Transcript(ScrollView, can_focus=True):
         return offset > 0 or bool(text.text.strip())
 
     def _from_window(self, step: int) -> int:
-        """The position from which a person without a selection moves into a direction."""
+        """The position from which a move in a direction starts if no item is selected."""
         if not len(self._heights):
             return 0
         edge = self.scroll_offset.y + (self.size.height if step < 0 else 0)
@@ -328,7 +335,10 @@ class Transcript(ScrollView, can_focus=True):
         return position + (1 if step < 0 else -1)
 
     def _scrolled_within(self, step: int) -> bool:
-        """Scroll towards the end of the selected item. Returns False if its end is visible."""
+        """Scroll in a direction within the selected item.
+
+        Returns False if the end of the item in this direction is visible, or the item is not.
+        """
         assert self.selected is not None
         top = self._heights.before(self.selected)
         bottom = top + self._heights[self.selected]
@@ -340,7 +350,7 @@ class Transcript(ScrollView, can_focus=True):
         return True
 
     def _restart(self) -> None:
-        """Forget all heights, for another width or other items."""
+        """Forget all heights, because the width or the items changed."""
         self._renderer = None
         self._cache.clear()
         self._drawn.clear()
@@ -358,7 +368,10 @@ class Transcript(ScrollView, can_focus=True):
         return self._heights.find(self.scroll_offset.y)[0]
 
     def _settle(self) -> None:
-        """Render the visible items, so that their heights are exact, and keep the position."""
+        """Render the visible items, so that their heights are exact.
+
+        The scroll position stays at the end while `following`, and otherwise at the same line.
+        """
         if self._settling or not self.size.height:
             return
         self._settling = True
@@ -384,7 +397,7 @@ class Transcript(ScrollView, can_focus=True):
         """Set the height of all items."""
         size = Size(self.size.width, self._heights.total)
         if self.show_vertical_scrollbar and size.height > self.size.height:
-            # Textual lays out the whole screen for another `virtual_size`. That is only needed
+            # Textual lays out the whole screen when `virtual_size` changes. That is only needed
             # when the scroll bar appears or disappears.
             self.set_reactive(Transcript.virtual_size, size)
             self._scroll_update(size)
@@ -405,7 +418,7 @@ class Transcript(ScrollView, can_focus=True):
             position += 1
 
     def _rendered(self, position: int) -> Rendered:
-        """The lines of an item. Its height is exact afterwards."""
+        """Return the lines of an item, and set its exact height."""
         item = self._items[position]
         cached = self._cache.get(position)
         if cached is not None and cached[0] == item.revision:
@@ -426,7 +439,7 @@ class Transcript(ScrollView, can_focus=True):
         return rendered
 
     def _above(self, position: int) -> Item | None:
-        """The item above, without items that have no lines."""
+        """The nearest item above that has lines."""
         while position > 0:
             position -= 1
             item = self._items[position]

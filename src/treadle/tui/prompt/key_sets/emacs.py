@@ -16,7 +16,7 @@ from treadle.tui.prompt.key_sets.steps import (
 
 @dataclass(frozen=True, slots=True)
 class EmacsState:
-    """The text that was killed last. Kills directly after each other are joined."""
+    """The text that was killed (cut) last. The texts of consecutive kills are joined."""
 
     killed: str = ""
     kills: bool = False
@@ -24,7 +24,7 @@ class EmacsState:
 
 
 def press(state: EmacsState, text: str, cursor: int, key: str) -> tuple[EmacsState, Step | None]:
-    """What a key does. None means that emacs has no own meaning for it.
+    """What a key does. The step is None if emacs does not use the key.
 
     `key` has Textual's notation.
     """
@@ -36,7 +36,7 @@ def press(state: EmacsState, text: str, cursor: int, key: str) -> tuple[EmacsSta
 
 
 def _step(state: EmacsState, text: str, at: int, key: str) -> Step | None:
-    """What a key does that kills nothing."""
+    """What a key does, if it does not kill text."""
     if (move := _MOTIONS.get(key)) is not None:
         return Step(move(text, at))
     if (effect := _EFFECTS.get(key)) is not None:
@@ -53,13 +53,13 @@ def _step(state: EmacsState, text: str, at: int, key: str) -> Step | None:
 
 
 def _kill_line(text: str, at: int) -> Change:
-    """The rest of the line, or the line break at its end."""
+    """The change that deletes the rest of the line, or the line break if nothing else is left."""
     end = line_end(text, at)
     return Change(at, min(end + 1, len(text)) if end == at else end)
 
 
 def _kill_word_before(text: str, at: int) -> Change:
-    """The word before the cursor, which ends at a space."""
+    """The change that deletes the word before the cursor. A word begins after a space."""
     start = len(text[:at].rstrip())
     while start > 0 and not text[start - 1].isspace():
         start -= 1

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """Something that only the editor can do."""
+    """An action that a change of the text cannot express, so the editor carries it out."""
 
     UNDO = "undo"
     REDO = "redo"
@@ -35,10 +35,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a key does. `cursor` is its position after the change.
+    """What a key does. `cursor` is the position of the cursor after the change.
 
-    `anchor` is the other end of the selection. None means that nothing is selected. `effects` come
-    after the change.
+    `anchor` is the other end of the selection. None means that nothing is selected. `effects`
+    happen after the change.
     """
 
     cursor: int
@@ -59,7 +59,10 @@ def line_end(text: str, at: int) -> int:
 
 
 def first_word(text: str, at: int) -> int:
-    """The first character of the line at a position that is not a space, or its end."""
+    """The position of the first character of a line that is not a space.
+
+    The line is the one at the position `at`. If it has only spaces, its end is returned.
+    """
     start, end = line_start(text, at), line_end(text, at)
     while start < end and text[start].isspace():
         start += 1
@@ -67,7 +70,10 @@ def first_word(text: str, at: int) -> int:
 
 
 def line_of(text: str, number: int) -> int:
-    """The start of a line by its number, which counts from 0. Too large a number is the last."""
+    """The start of the line with a number. The first line has the number 0.
+
+    A number that is too large means the last line.
+    """
     at = 0
     for _ in range(min(number, text.count("\n"))):
         at = text.index("\n", at) + 1
@@ -75,7 +81,10 @@ def line_of(text: str, number: int) -> int:
 
 
 def moved_lines(text: str, at: int, step: int) -> int:
-    """The position in another line, in the same column as far as possible."""
+    """The position `step` lines below `at`, or above it if `step` is negative.
+
+    The column stays the same if the other line is long enough.
+    """
     column = at - line_start(text, at)
     number = text.count("\n", 0, at) + step
     start = line_of(text, max(0, number))
@@ -112,7 +121,7 @@ def previous_word(text: str, at: int) -> int:
 
 
 def word_end(text: str, at: int) -> int:
-    """The position after the present or the next word, or the end of the text."""
+    """The end of the word at a position or of the next word, or the end of the text."""
     end = len(text)
     while at < end and not _kind(text[at]):
         at += 1

@@ -18,7 +18,7 @@ from treadle.tui.prompt.key_sets.vim_motions import Motion, Origin, motion
 _MAX_COUNT = 9_999
 _MAX_UNDO = 100
 _MAX_PUT = 100_000
-"""The maximum characters that a count puts into the text."""
+"""The maximum number of characters that one put command with a count adds to the text."""
 _OPERATORS = frozenset("dcy")
 _VISUAL_OPERATORS = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
 _HISTORY = {"j": Effect.DOWN, "k": Effect.UP}
@@ -96,7 +96,7 @@ def press(state: VimState, text: str, cursor: int, key: str) -> Result:
 
 
 def _escape(state: VimState, text: str, at: int) -> Result:
-    """Leave a mode, or drop an incomplete command."""
+    """Return to normal mode, or drop an incomplete command."""
     if state.mode is Mode.INSERT:
         return _cleared(state, Mode.NORMAL), Step(max(line_start(text, at), at - 1))
     if state.mode is Mode.NORMAL and not state.pending:

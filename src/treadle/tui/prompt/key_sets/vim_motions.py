@@ -17,7 +17,7 @@ from treadle.tui.prompt.key_sets.steps import (
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The target of a motion. By line, whole lines belong to it.
+    """The target of a motion. With `by_line`, an operator applies to whole lines.
 
     An inclusive motion includes the character at its target.
     """
@@ -29,7 +29,7 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a motion begins, its count, and the operator that waits for it."""
+    """Where a motion begins, its count, and the operator that waits for the motion."""
 
     text: str
     at: int
@@ -68,7 +68,12 @@ def _up(origin: Origin) -> Motion:
 
 
 def _word(origin: Origin) -> Motion:
-    """The next word. With an operator, the last word of a line ends at its end."""
+    """Move to the next word.
+
+    If an operator waits and the next word is the first of its line, the motion ends at the end of
+    an earlier line. So the operator leaves the line break in place. With the operator `c`, a motion
+    that begins in a word ends at the end of a word.
+    """
     text, at = origin.text, origin.at
     if origin.operator == "c" and at < len(text) and not text[at].isspace():
         return Motion(_repeated(word_end, origin))
