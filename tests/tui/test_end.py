@@ -108,7 +108,7 @@ async def test_killed_process_keeps_the_text_so_far(repo: Path) -> None:
     assert (question["text"], question["stop_reason"]) == (QUESTION, None)
     assert (answer["text"].strip(), answer["state"]) == (SHOWN, "generating")
     async with terminal("chat", "--session", "last", home=repo.parent / "home", cwd=repo) as screen:
-        await screen.shows(QUESTION, SHOWN, "interrupted")
+        await screen.shows(QUESTION, SHOWN, "No end of this turn is saved.")
 
 
 async def test_stopped_process_leaves_a_clean_terminal_and_continues(repo: Path) -> None:

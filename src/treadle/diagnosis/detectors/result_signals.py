@@ -201,7 +201,7 @@ def _mismatches(value: object, path: str) -> Hit | None:
     for each in value:
         if not isinstance(each, Mapping) or not each.keys() & {"path", "loc", "instancePath"}:
             return None
-        if not each.keys() & {"msg", "message"}:
+        if not isinstance(each.get("msg", each.get("message")), str):
             return None
     at = step(step(path, 0), "msg" if "msg" in value[0] else "message")
     return _hit(Kind.INVALID, Severity.HIGH, 0.85, at, "the arguments do not fit")
