@@ -63,7 +63,14 @@ def check_cancelled(repo: Path) -> None:
     assert (answer["text"].strip(), answer["state"]) == (SHOWN, "cancelled")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 async def test_signal_leaves_a_clean_terminal_and_the_text_so_far(
     repo: Path, number: signal.Signals
 ) -> None:
