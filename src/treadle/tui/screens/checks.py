@@ -56,6 +56,7 @@ class ChecksScreen(Picker[Check, str]):
         "Treadle found no checks in this repository. Set them in [checks.commands] of the "
         "configuration."
     )
+    NO_MATCH = "No check matches."
 
     def __init__(self, workbench: Workbench) -> None:
         super().__init__()

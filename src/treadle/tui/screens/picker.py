@@ -86,7 +86,9 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     """The hint in the empty filter line. None for a picker without a filter."""
     HAS_PREVIEW: ClassVar[bool] = True
     EMPTY: ClassVar[str] = "Nothing matches."
-    """The message when no row matches."""
+    """The message when there are no rows."""
+    NO_MATCH: ClassVar[str] = ""
+    """The message if a filter matches no row. If it is empty, `EMPTY` is shown."""
 
     def __init__(self, query: str = "") -> None:
         super().__init__()
@@ -252,10 +254,15 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
             self.show_message(message, error=is_error)
         elif not rows or self._is_empty:
             self._is_empty = not rows
-            self.show_message("" if rows else self.EMPTY)
+            self.show_message("" if rows else self._absence)
         summary = Content.assemble("  ", self.summary()).stylize("not bold $text-muted")
         title = Content.assemble(self.TITLE_TEXT, summary)
         self.query_one("#title", Static).update(title)
+
+    @property
+    def _absence(self) -> str:
+        """The reason why the list is empty."""
+        return self.NO_MATCH if self._query and self.NO_MATCH else self.EMPTY
 
     @work
     async def _draw_preview(self) -> None:
