@@ -107,7 +107,7 @@ async def test_session_with_an_edit_a_check_an_undo_and_a_rewind(repo: Path) -> 
         screen.type("/edits")
         await screen.shows("/edits")
         screen.type(" \r")
-        await screen.shows("applied")
+        await screen.shows("1, 0 open")
         screen.type("u")
         await screen.shows("Undone")
         assert (repo / "calc.py").read_text() == CODE
