@@ -26,6 +26,9 @@ def test_every_text_of_a_span_is_redacted() -> None:
         model=KEY,
         labels=("b", KEY),
         thread_id=KEY,
+        user=KEY,
+        release=KEY,
+        metadata={"tenant": KEY, "api_key": "Tr0ub4dor&3", "seats": 5},
         attributes={
             "gen_ai.input.messages": message,
             "deep": [{"er": [KEY, 1, None]}, True],
@@ -46,10 +49,12 @@ def test_every_text_of_a_span_is_redacted() -> None:
     assert KEY not in text
     assert "abc123def456" not in text
     assert "Tr0ub4dor&3" not in text
-    assert counts == {"api-key": text.count(MARK), "bearer": 1, "password": 1}
+    assert counts == {"api-key": text.count(MARK), "bearer": 1, "password": 1, "secret": 1}
     assert json.loads(cleaned.input or "") == [{"role": "user", "content": f'my key is "{MARK}"'}]
     assert cleaned.attributes["deep"] == [{"er": [MARK, 1, None]}, True]
     assert cleaned.labels == (MARK, "b")
+    assert (cleaned.user, cleaned.release, cleaned.metadata["tenant"]) == (MARK, MARK, MARK)
+    assert cleaned.metadata["seats"] == 5
     assert (cleaned.trace_id, cleaned.span_id) == ("t", "s")
 
 

@@ -19,6 +19,7 @@ from treadle.spans.span import (
     SpanKind,
     SpanLink,
     SpanStatus,
+    flat_metadata,
 )
 from treadle.spans.span_files import SpanFileError, read_spans, span_from_json, write_spans
 
@@ -32,6 +33,7 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
+SCALARS = st.booleans() | st.integers() | st.floats() | TEXT
 ATTRIBUTES = st.dictionaries(TEXT, JSON, max_size=3)
 COUNT = st.none() | st.integers(0, 10**9)
 TIME = st.integers(0, 2**53)
@@ -59,6 +61,9 @@ SPANS = st.builds(
     labels=st.lists(TEXT, max_size=3).map(tuple),
     thread_id=st.none() | TEXT,
     run_id=st.none() | TEXT,
+    user=st.none() | TEXT,
+    release=st.none() | TEXT,
+    metadata=st.dictionaries(TEXT, SCALARS, max_size=3).map(flat_metadata),
     start_ns=st.none() | st.integers(0, 2**63 - 1),
     end_ns=st.none() | st.integers(0, 2**63 - 1),
     attributes=ATTRIBUTES,

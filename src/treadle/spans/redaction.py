@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.secrets import Rule, find_suspects, redact_counted, redact_named, suggests_secret
-from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink
+from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink, flat_metadata
 
 _EXAMPLES = 10
 _AROUND = 20
@@ -16,7 +16,8 @@ def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, 
     """Return `spans` without secrets, and the number of removed secrets of each kind.
 
     All texts are searched except the ids of a span, of its trace and of its parent. The texts are
-    names, errors, inputs, outputs, labels, and the names and values of attributes at any depth. If
+    names, users, releases, errors, inputs, outputs, labels, and the names and values of attributes
+    and metadata at any depth. If
     the name of a value suggests a secret (`api_key`), the value is checked together with the name.
 
     Each distinct text is checked once. One scan over all texts excludes the texts without a
@@ -54,10 +55,12 @@ class _Texts:
 
     def add(self, span: Span) -> None:
         own = (span.operation, span.name, span.error, span.model, span.provider)
-        self.plain.update(filter(None, (*own, span.thread_id, span.run_id)))
+        named = (span.thread_id, span.run_id, span.user, span.release)
+        self.plain.update(filter(None, (*own, *named)))
         self.plain.update(span.labels, filter(None, (span.input, span.output)))
         self._add_attributes(span.attributes)
         self._add_attributes(span.resource)
+        self._add_attributes(span.metadata)
         for event in span.events:
             self.plain.add(event.name)
             self._add_attributes(event.attributes)
@@ -113,6 +116,9 @@ class _Redaction:
             labels=tuple(sorted({self._text(label) for label in span.labels})),
             thread_id=self._optional(span.thread_id),
             run_id=self._optional(span.run_id),
+            user=self._optional(span.user),
+            release=self._optional(span.release),
+            metadata=flat_metadata(self._attributes(span.metadata)),
             attributes=self._attributes(span.attributes),
             resource=self._attributes(span.resource),
             events=tuple(

@@ -1,6 +1,7 @@
 """The span: one operation of a run, as it is recorded, stored and exchanged."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -10,6 +11,18 @@ from treadle.events.types import Usage
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Attributes = Mapping[str, JsonValue]
+Scalar = str | int | float | bool
+Metadata = Mapping[str, Scalar]
+"""The values that an application attaches to a span. It is flat: no value is a list or a map."""
+
+MAX_METADATA = 32
+"""The maximum number of values in the metadata of a span."""
+
+MAX_METADATA_KEY = 100
+"""The maximum length of a key of the metadata in characters."""
+
+MAX_METADATA_TEXT = 512
+"""The maximum length of a value of the metadata in characters."""
 
 WAITED = "treadle.approval.waited_us"
 """The attribute with the number of microseconds that a tool call waited for a person."""
@@ -48,6 +61,39 @@ def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """
     reserved = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
     return tuple(sorted({label for label in labels if label and not label.startswith(reserved)}))
+
+
+def flat_metadata(values: Attributes) -> dict[str, Scalar]:
+    """Return `values` as metadata.
+
+    A key in a nested map is joined to the outer key with a dot. Lists, empty texts, values above
+    the limits and further values are omitted, since a part of a value would be a different value.
+    """
+    found: dict[str, Scalar] = {}
+    _flatten("", values, found)
+    return found
+
+
+def _flatten(prefix: str, values: Attributes, found: dict[str, Scalar]) -> None:
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if len(found) >= MAX_METADATA or len(key) > MAX_METADATA_KEY:
+            continue
+        if isinstance(value, Mapping):
+            _flatten(f"{key}.", value, found)
+        elif is_metadata(key, value):
+            found.setdefault(key, cast("Scalar", value))
+
+
+def is_metadata(key: str, value: JsonValue) -> bool:
+    """Return whether a key and its value are within the limits of the metadata of a span."""
+    if not 0 < len(key) <= MAX_METADATA_KEY:
+        return False
+    if isinstance(value, str):
+        return 0 < len(value) <= MAX_METADATA_TEXT
+    if isinstance(value, int):
+        return abs(value) < 1 << 63
+    return isinstance(value, float) and math.isfinite(value)
 
 
 class SpanKind(StrEnum):
@@ -151,6 +197,12 @@ class Span:
     """The thread that the span itself names. The store derives a thread for every run."""
     run_id: str | None = None
     """The run that the span itself names. The store derives a run for every trace."""
+    user: str | None = None
+    """The user of the application for whom the span ran."""
+    release: str | None = None
+    """The version of the application."""
+    metadata: Metadata = field(default_factory=dict)
+    """The values that the application attached, within the limits of `flat_metadata`."""
     start_ns: int | None = None
     """The start in nanoseconds since the Unix epoch, if it was reported in nanoseconds."""
     end_ns: int | None = None

@@ -19,7 +19,16 @@ from treadle.events.types import Usage
 from treadle.llm.usage import read_cost
 from treadle.owner_only import open_output
 from treadle.spans.otlp import OtlpError, decode_json
-from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.spans.span import (
+    MAX_METADATA,
+    CostSource,
+    Span,
+    SpanEvent,
+    SpanKind,
+    SpanLink,
+    SpanStatus,
+    is_metadata,
+)
 from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies.mapper import map_spans
 
@@ -129,6 +138,7 @@ def _check(span: Span) -> None:
     values.append(("start_us", span.start_us, int))
     values += [("label", each, str) for each in span.labels]
     values += [("attributes", each, dict) for each in (span.attributes, span.resource)]
+    values.append(("metadata", span.metadata, dict))
     for event in span.events:
         values += [("events", event.name, str), ("events", event.at_us, int)]
         values.append(("events", event.attributes, dict))
@@ -146,6 +156,10 @@ def _check(span: Span) -> None:
     for name, value, kind in values:
         if type(value) is not kind:
             raise ValueError(f"its {name} is not a {kind.__name__}")
+    if len(span.metadata) > MAX_METADATA or not all(
+        is_metadata(key, value) for key, value in span.metadata.items()
+    ):
+        raise ValueError("its metadata is not flat or too large")
     if not (span.trace_id and span.span_id):
         raise ValueError("it has no id")
     moments = [span.start_us, span.end_us or 0, *(event.at_us for event in span.events)]

@@ -1,10 +1,10 @@
 """The columns that vocabularies derive from span attributes, and the type of a vocabulary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from treadle.spans.raw_span import RawSpan
-from treadle.spans.span import JsonValue, SpanKind
+from treadle.spans.span import JsonValue, Scalar, SpanKind, flat_metadata
 from treadle.spans.vocabularies.values import as_count
 
 
@@ -37,6 +37,9 @@ class SpanColumns:
     labels: list[str] = field(default_factory=list)
     thread_id: str | None = None
     run_id: str | None = None
+    user: str | None = None
+    release: str | None = None
+    metadata: dict[str, Scalar] = field(default_factory=dict)
     input: str | None = None
     output: str | None = None
     failed: bool = False
@@ -62,6 +65,11 @@ class SpanColumns:
             self.input_tokens, self.output_tokens = as_count(input), as_count(output)
             self.cached, self.cache_write = as_count(cached), as_count(cache_write)
             self.reasoning, self.total_tokens = as_count(reasoning), as_count(total)
+
+    def add_metadata(self, values: Mapping[str, JsonValue]) -> None:
+        """Add the metadata whose keys are still missing, within the limits of `flat_metadata`."""
+        missing = {key: value for key, value in values.items() if key not in self.metadata}
+        self.metadata = flat_metadata({**self.metadata, **missing})
 
     def set_first_token(self, at_us: int | None) -> None:
         """Set the time to the first token.

@@ -2,6 +2,7 @@
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns
+from treadle.spans.vocabularies.metadata import METADATA
 from treadle.spans.vocabularies.values import as_content, as_name, as_texts, parse_json
 
 _LABELS = ("label", "labels", "treadle.labels", "x-label", "http.request.header.x-label")
@@ -12,17 +13,11 @@ _THREADS = (
     "gcp.vertex.agent.session_id", "gcp.vertex.agent.conversation_id",
     "session_id", "sessionId", "conversation_id", "conversationId", "threadId", "chat_id", "chatId",
 )  # fmt: skip
-_METADATA = (
-    "metadata", "langsmith.metadata", "langfuse.trace.metadata", "langfuse.observation.metadata",
-    "mlflow.trace.metadata", "ai.telemetry.metadata", "traceloop.association.properties",
-    "llm.metadata", "gen_ai.request.metadata",
-)  # fmt: skip
-"""Metadata that an application attaches: an object, JSON text, or one attribute for each key."""
 _IN_METADATA = (
     "session_id", "thread_id", "conversation_id", "sessionId", "threadId", "conversationId",
     "session.id", "thread.id", "conversation.id", "chat_id", "chatId", "mlflow.trace.session",
 )  # fmt: skip
-_FLAT_METADATA = tuple(f"{name}.{inner}" for name in _METADATA for inner in _IN_METADATA)
+_FLAT_METADATA = tuple(f"{name}.{inner}" for name in METADATA for inner in _IN_METADATA)
 _RUNS = ("run_id", "run.id", "x-run-id", "http.request.header.x-run-id", "treadle.run_id")
 _OPERATIONS = {
     "db": "db", "http": "http", "rpc": "rpc", "messaging": "messaging", "faas": "faas",
@@ -33,7 +28,7 @@ _OPERATIONS = {
 _QUERIES = ("db.query.text", "db.statement", "graphql.document")
 
 _NAMES = frozenset(
-    (*_LABELS, *_THREADS, *_RUNS, *_QUERIES, *_METADATA, *_FLAT_METADATA, "thread.id")
+    (*_LABELS, *_THREADS, *_RUNS, *_QUERIES, *METADATA, *_FLAT_METADATA, "thread.id")
 )
 
 
@@ -83,7 +78,7 @@ def _thread_id(attributes: Attributes) -> str | None:
 
 
 def _thread_in_metadata(attributes: Attributes) -> str | None:
-    for name in _METADATA:
+    for name in METADATA:
         inner = parse_json(attributes.get(name))
         if isinstance(inner, dict) and (found := _first(inner, _IN_METADATA)):
             return found

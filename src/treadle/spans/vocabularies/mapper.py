@@ -11,6 +11,7 @@ from treadle.spans.vocabularies import (
     gen_ai,
     langfuse,
     logfire,
+    metadata,
     mlflow,
     openinference,
     traceloop,
@@ -68,6 +69,9 @@ def to_span(raw: RawSpan) -> Span:
         labels=given_labels(columns.labels),
         thread_id=columns.thread_id,
         run_id=columns.run_id,
+        user=columns.user,
+        release=columns.release,
+        metadata=columns.metadata,
         start_ns=raw.start_ns,
         end_ns=raw.end_ns,
         attributes=raw.attributes,
@@ -91,6 +95,7 @@ def _map_attributes(raw: RawSpan) -> SpanColumns:
     if columns.kind is None and any(event.name.startswith("gen_ai.") for event in raw.events):
         gen_ai.VOCABULARY.read(columns)  # some versions send messages only as events
     common.read(columns, prefixes)
+    metadata.read(columns, prefixes)
     return columns
 
 

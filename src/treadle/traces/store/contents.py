@@ -179,7 +179,7 @@ def _values(span: Span) -> _Values:
         values["tokens"] = [
             tokens.input, tokens.output, tokens.cached, tokens.reasoning, tokens.cache_write
         ]  # fmt: skip
-    for name in ("labels", "attributes", "resource"):
+    for name in ("labels", "metadata", "attributes", "resource"):
         if value := getattr(span, name):
             values[name] = value
     if span.events:
@@ -190,7 +190,7 @@ def _values(span: Span) -> _Values:
 
 
 _NO_TOKENS = Usage()
-_NESTED = {*_TEXTS, "tokens", "labels", "attributes", "resource", "events", "links"}
+_NESTED = {*_TEXTS, "tokens", "labels", "metadata", "attributes", "resource", "events", "links"}
 _PLAIN = tuple(field.name for field in fields(Span) if field.name not in _NESTED)
 """The fields whose values are JSON values, and whose default is None."""
 

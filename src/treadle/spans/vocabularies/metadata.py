@@ -1,0 +1,86 @@
+"""The user, the release and the metadata that an application attaches to its spans."""
+
+from treadle.spans.span import MAX_METADATA_TEXT, Attributes, JsonValue
+from treadle.spans.vocabularies.columns import SpanColumns
+from treadle.spans.vocabularies.values import as_name, parse_json
+
+METADATA = (
+    "metadata", "langsmith.metadata", "langfuse.observation.metadata", "langfuse.trace.metadata",
+    "mlflow.trace.metadata", "ai.telemetry.metadata", "traceloop.association.properties",
+    "llm.metadata", "gen_ai.request.metadata",
+)  # fmt: skip
+"""Metadata that an application attaches: an object, JSON text, or one attribute for each key."""
+
+_FLAT_METADATA = tuple(f"{name}." for name in METADATA)
+_PREFIXES = frozenset({"metadata", "langsmith", "langfuse", "mlflow", "ai", "traceloop"})
+"""The first parts of the names of attributes that have one key of the metadata each."""
+
+_USERS = (
+    "langfuse.user.id", "langfuse.trace.user_id", "user.id", "enduser.id", "user", "user_id",
+    "userId", "mlflow.trace.user", "gen_ai.user.id", "gen_ai.user", "gen_ai.request.user",
+    "llm.user", "langsmith.trace.user_id", "enduser.pseudo.id", "treadle.user", "x-user-id",
+    "http.request.header.x-user-id",
+)  # fmt: skip
+_USERS_IN_METADATA = (
+    "user_id", "userId", "user.id", "user", "enduser.id", "mlflow.trace.user", "langfuse_user_id",
+)  # fmt: skip
+_RELEASES = ("langfuse.release", "release", "treadle.release", "service.version", "app.version")
+_RELEASES_IN_METADATA = ("release", "langfuse_release")
+
+_NAMES = frozenset((*METADATA, *_USERS, *_RELEASES))
+
+
+def read(columns: SpanColumns, prefixes: set[str]) -> None:
+    """Set the columns that are still empty.
+
+    `prefixes` are the first parts of the names of all attributes.
+    """
+    attributes = columns.raw.attributes
+    named = not _NAMES.isdisjoint(attributes)
+    if named:
+        for name in METADATA:
+            given = parse_json(attributes.get(name))
+            if isinstance(given, dict):
+                columns.add_metadata(given)
+    if not _PREFIXES.isdisjoint(prefixes):
+        _read_flat(columns, attributes)
+    if named or columns.metadata:
+        columns.user = (
+            columns.user
+            or _first(attributes, _USERS)
+            or _first(columns.metadata, _USERS_IN_METADATA)
+        )
+        columns.release = (
+            columns.release
+            or _first(attributes, _RELEASES)
+            or _first(columns.metadata, _RELEASES_IN_METADATA)
+        )
+    if columns.release is None and columns.raw.resource:
+        columns.release = as_name(columns.raw.resource.get("service.version"))
+
+
+def _read_flat(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read the attributes that have one key of the metadata each."""
+    values: dict[str, JsonValue] = {}
+    for name, value in attributes.items():
+        if name.startswith(_FLAT_METADATA):
+            prefix = next(each for each in _FLAT_METADATA if name.startswith(each))
+            values.setdefault(name[len(prefix) :], value)
+    if values:
+        columns.add_metadata(values)
+
+
+def _first(attributes: Attributes, names: tuple[str, ...]) -> str | None:
+    values = (_name(attributes[name]) for name in names if name in attributes)
+    return next((value for value in values if value is not None), None)
+
+
+def _name(value: JsonValue) -> str | None:
+    """Return a text or a number as a name. The result is None for a long text.
+
+    A list with one entry is the value of a header. MLflow sends texts as JSON.
+    """
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    name = as_name(parse_json(value))
+    return name if name is not None and len(name) <= MAX_METADATA_TEXT else None
