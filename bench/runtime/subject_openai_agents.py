@@ -1,6 +1,6 @@
 """The same session with openai-agents; run by the Python of its own environment."""
 
-from agents import (  # type: ignore[import-not-found]  # not in ours
+from agents import (
     Agent,
     OpenAIChatCompletionsModel,
     Runner,

@@ -1,8 +1,8 @@
 """The same session with pydantic-ai; run by the Python of its own environment."""
 
-from pydantic_ai import Agent, UsageLimits  # type: ignore[import-not-found]  # not in ours
-from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found]
-from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
+from pydantic_ai import Agent, UsageLimits
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from bench.runtime.measuring import echoed, run
 

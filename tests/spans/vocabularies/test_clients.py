@@ -1,0 +1,66 @@
+"""Recorded exports of real clients (bench/clients) have the true figures in the store.
+
+`python -m bench.clients --record` writes a recording with the lines of the client's page that the
+program ran.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.clients.__main__ import names, setup_lines
+from bench.clients.truth import ComparedPart, Part, compare
+from treadle.spans.ingest import ingest
+from treadle.spans.otlp import decode_json
+from treadle.traces import SqliteTraceStore
+
+FOLDER = Path(__file__).parent / "clients"
+PAGES = Path(__file__).parents[3] / "docs" / "clients"
+
+CLIENTS = [name for name in names() if (FOLDER / f"{name}.json").exists()]
+
+
+@cache
+def recording(client: str) -> dict[str, Any]:
+    return dict(json.loads((FOLDER / f"{client}.json").read_text(encoding="utf-8")))
+
+
+def compared(client: str, folder: Path) -> list[ComparedPart]:
+    recorded = recording(client)
+    store = SqliteTraceStore.open(folder / "traces.db")
+    try:
+        body = json.dumps(recorded["request"]).encode()
+        batch, stored = ingest(body, decode_json, store)
+        assert batch.rejected == 0
+        assert stored is not None
+        stored.result()
+        rows = []
+        for listed in store.spans(limit=1_000).data:
+            span = store.span(listed.trace_id, listed.span_id)
+            assert span is not None
+            whole = span.to_json()
+            rows.append({**whole, **listed._asdict(), "tokens": whole["tokens"]})
+    finally:
+        store.close()
+    parts = [Part(**part) for part in recorded["parts"]]
+    return list(compare(rows, parts, recorded["lacks"]))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_figure_of_the_client_is_exact(client: str, tmp_path: Path) -> None:
+    parts = compared(client, tmp_path)
+    differences = [each for part in parts for each in part.differences if each.excuse is None]
+    assert sum(part.figures for part in parts) > 30
+    assert differences == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_lines_on_the_page_are_the_lines_that_the_client_ran(client: str) -> None:
+    assert recording(client)["setup"] == setup_lines(client)
+
+
+def test_every_page_belongs_to_a_client() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} <= set(names())
