@@ -373,7 +373,7 @@ async def _branches(points: list[int]) -> None:
                 assert [getattr(m, "text", None) for m in loaded.messages] == path
             newest = await store.load("last", root=root)
             assert [getattr(m, "text", None) for m in newest.messages] == paths[len(points)]
-            assert len(await store.tree(newest)) == len(paths)
+            assert len(await store.tree(newest.id)) == len(paths)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])

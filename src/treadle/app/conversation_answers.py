@@ -4,8 +4,9 @@ The command line and the server use it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+from uuid import UUID
 
 from treadle.errors import TreadleError
 from treadle.events.types import CallKey, SourceRange, StopReason, Usage
@@ -13,6 +14,9 @@ from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, AttachedText, ToolMessage, UserMessage
 from treadle.session import Conversation, Entry, SessionOutcome
 from treadle.session.sources import Quote
+
+if TYPE_CHECKING:
+    from treadle.session import ConversationStore
 
 EXPORT_VERSION = 1
 """The version of the JSON format for exported conversations."""
@@ -87,6 +91,23 @@ class SavedNote:
     role: Literal["note"] = "note"
 
 
+SavedMessage = SavedUserMessage | SavedReply | SavedResult | SavedNote
+
+
+@dataclass(frozen=True, slots=True)
+class AgentQuestion:
+    """A question that the person asked an agent while the conversation was on the screen.
+
+    `after` is the number of the last message of the conversation at that time, or null if it had no
+    message. `messages` are the question and its answer. They belong to the agent's own
+    conversation, whose id is `agent_conversation_id`.
+    """
+
+    after: int | None
+    agent_conversation_id: UUID
+    messages: list[SavedMessage]
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A saved conversation with every message of every branch.
@@ -96,17 +117,45 @@ class Session:
 
     conversation: Annotated[Conversation, JsonField(inline=True)]
     branch: list[int]
-    messages: list[SavedUserMessage | SavedReply | SavedResult | SavedNote]
+    messages: list[SavedMessage]
+    agent_questions: list[AgentQuestion] = field(default_factory=list)
     version: int = EXPORT_VERSION
 
     @classmethod
-    def of(cls, conversation: Conversation, tree: Sequence[Entry]) -> "Session":
+    def of(
+        cls,
+        conversation: Conversation,
+        tree: Sequence[Entry],
+        agent_questions: Sequence[AgentQuestion] = (),
+    ) -> "Session":
         """Combine a conversation with the messages of all its branches."""
         branch = [entry.number for entry in conversation.entries]
-        return cls(conversation, branch, [_saved(entry) for entry in tree])
+        return cls(conversation, branch, [_saved(entry) for entry in tree], list(agent_questions))
+
+    @classmethod
+    async def read(cls, store: "ConversationStore", conversation: Conversation) -> "Session":
+        """Read the messages of all branches of a conversation, and its questions to agents."""
+        questions, trees = [], dict[UUID, tuple[Entry, ...]]()
+        for asked in await store.agent_questions.list(conversation.id):
+            agent = asked.agent_conversation_id
+            if agent not in trees:
+                trees[agent] = await store.tree(agent)
+            turn = [_saved(entry) for entry in _turn(trees[agent], asked.request_id)]
+            questions.append(AgentQuestion(asked.after, agent, turn))
+        return cls.of(conversation, await store.tree(conversation.id), questions)
 
 
-def _saved(entry: Entry) -> SavedUserMessage | SavedReply | SavedResult | SavedNote:
+def _turn(entries: Sequence[Entry], request_id: UUID) -> Sequence[Entry]:
+    """Return the message with this id and the messages that answer it."""
+    numbers = [at for at, each in enumerate(entries) if each.request_id is not None]
+    first = next((at for at in numbers if entries[at].request_id == request_id), len(entries))
+    end = next(
+        (at for at in numbers if at > first and entries[at].request_id != request_id), len(entries)
+    )
+    return entries[first:end]
+
+
+def _saved(entry: Entry) -> SavedMessage:
     match entry.message:
         case UserMessage(text=text, context=context, steers=steers, attached=attached):
             images = tuple(

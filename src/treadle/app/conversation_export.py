@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from treadle.app.conversation_answers import (
+    SavedMessage,
     SavedNote,
     SavedReply,
     SavedResult,
@@ -68,7 +69,7 @@ def write_new_file(path: Path, text: str) -> None:
         ) from error
 
 
-def _markdown(message: SavedUserMessage | SavedReply | SavedResult | SavedNote) -> Iterator[str]:
+def _markdown(message: SavedMessage) -> Iterator[str]:
     match message:
         case SavedUserMessage(text=text, attached=attached, images=images):
             yield from ("## You", text.strip())

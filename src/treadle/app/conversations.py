@@ -109,8 +109,7 @@ class Conversations:
     async def show(self, reference: str) -> Session:
         """Return every message of every branch of a conversation. Raises what `load` raises."""
         store = await self.open_store()
-        conversation = await store.load(reference, root=self._root)
-        return Session.of(conversation, await store.tree(conversation))
+        return await Session.read(store, await store.load(reference, root=self._root))
 
     async def rename(
         self, reference: str, title: str, *, kind: Kind = Kind.ASSISTANT

@@ -256,7 +256,7 @@ class Rewinds:
         return await self._app.conversations.load(reference)
 
     async def _tree(self, conversation: Conversation) -> tuple[Entry, ...]:
-        return await (await self._app.conversations.open_store()).tree(conversation)
+        return await (await self._app.conversations.open_store()).tree(conversation.id)
 
     async def _rewinds(self) -> RewindStore:
         return (await self._app.conversations.open_store()).rewinds

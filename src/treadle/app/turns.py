@@ -132,6 +132,7 @@ class Turns:
         *,
         agent: str,
         conversation: str | None = None,
+        asked_in: UUID | None = None,
         model: str | None = None,
         stream: bool = True,
         front_end: str | None = None,
@@ -139,10 +140,16 @@ class Turns:
         """Send a question to an agent, and return the turn without waiting for the answer.
 
         `page` describes what the person's page shows. `conversation` is an id, a prefix of an id,
-        or "last". Raises the errors of `AgentService.conversation`.
+        or "last". `asked_in` is the conversation with the assistant that shows the question, if
+        there is one. Raises the errors of `AgentService.conversation`, and StoreError.
         """
         request_id = new_id()
         opened = await self._agents.conversation(conversation, agent=agent)
+        store = await self._app.conversations.store()
+        if asked_in is not None and store is not None:
+            await store.agent_questions.add(
+                asked_in, agent_conversation_id=opened.id, request_id=request_id
+            )
         answering = self._agents.ask(
             question, page, request_id=request_id, conversation=opened, model=model, stream=stream
         )

@@ -19,6 +19,8 @@ from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, is_last, new_id, resolve_prefix
 from treadle.json_values import JsonField
+from treadle.session.agent_questions import MIGRATION as AGENT_QUESTIONS
+from treadle.session.agent_questions import AgentQuestionStore
 from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
 from treadle.session.message_json import decode, encode
@@ -68,6 +70,7 @@ MIGRATIONS = (
     """
     ALTER TABLE conversations ADD COLUMN choices TEXT NOT NULL DEFAULT '';
     """,
+    AGENT_QUESTIONS,
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
@@ -136,6 +139,7 @@ class ConversationStore:
         self._clock = clock
         self._ids = ids
         self.rewinds = RewindStore(database, clock)
+        self.agent_questions = AgentQuestionStore(database)
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
@@ -248,9 +252,9 @@ class ConversationStore:
             lambda db: self._load(db, self._find(db, reference, _storable(root), kind), at)
         )
 
-    async def tree(self, conversation: Conversation) -> tuple[Entry, ...]:
+    async def tree(self, conversation_id: UUID) -> tuple[Entry, ...]:
         """Return the messages of all branches, in the order in which they were added."""
-        return await self._database.run(lambda db: self._tree(db, conversation.id))
+        return await self._database.run(lambda db: self._tree(db, conversation_id))
 
     # The methods below run in the worker thread.
 

@@ -137,7 +137,11 @@ class ExplorationActions(App[None]):
         workbench = await self._workbench
         try:
             started = await workbench.ask_analyst(
-                text, page, conversation=self._analyst_conversation, model=None
+                text,
+                page,
+                conversation=self._analyst_conversation,
+                asked_in=self.state.conversation_id,
+                model=None,
             )
         except TreadleError as error:
             self.report(error)

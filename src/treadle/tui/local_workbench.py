@@ -352,12 +352,19 @@ class LocalWorkbench(Workbench):
         return await asyncio.to_thread(lambda: read_turn_records(self._app.traces, conversation_id))
 
     async def ask_analyst(
-        self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
+        self,
+        question: str,
+        page: PageContext,
+        *,
+        conversation: UUID | None,
+        asked_in: UUID | None,
+        model: str | None,
     ) -> StartedTurn:
         """See `Workbench.ask_analyst`."""
         turn = await self._turns.start_question(
             question, page, agent=ORCHESTRATOR,
-            conversation=None if conversation is None else str(conversation), model=model,
+            conversation=None if conversation is None else str(conversation),
+            asked_in=asked_in, model=model,
         )  # fmt: skip
         return StartedTurn(turn.request_id, turn.conversation_id)
 

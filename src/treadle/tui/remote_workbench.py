@@ -551,13 +551,20 @@ class RemoteWorkbench(Workbench):
         return records
 
     async def ask_analyst(
-        self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
+        self,
+        question: str,
+        page: PageContext,
+        *,
+        conversation: UUID | None,
+        asked_in: UUID | None,
+        model: str | None,
     ) -> StartedTurn:
         """See `Workbench.ask_analyst`."""
         body = {
             "question": question,
             "context": page.model_dump(mode="json"),
             "conversation": None if conversation is None else str(conversation),
+            "asked_in": None if asked_in is None else str(asked_in),
             "model": model,
         }
         with self._holding_events():

@@ -382,12 +382,20 @@ class Workbench(ABC):
 
     @abstractmethod
     async def ask_analyst(
-        self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
+        self,
+        question: str,
+        page: PageContext,
+        *,
+        conversation: UUID | None,
+        asked_in: UUID | None,
+        model: str | None,
     ) -> StartedTurn:
         """Ask the analyst, which is an agent, about the recorded calls that `page` shows.
 
-        If `conversation` is None, the question begins a new conversation. If `model` is None, the
-        configured model answers. If only the model that Treadle contains is available, the answer
+        If `conversation` is None, the question begins a new conversation with the analyst.
+        `asked_in` is the conversation with the assistant that shows the question and its answer
+        from now on. Its prompts do not contain them. If `model` is None, the configured model
+        answers. If only the model that Treadle contains is available, the answer
         is a report.
         """
 

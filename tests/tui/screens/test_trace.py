@@ -114,6 +114,36 @@ async def test_an_answer_that_does_not_stream_is_shown_once(tmp_path: Path) -> N
         assert terminal.text().count("Yes.") == 1
 
 
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed answer", "result of a call"])
+async def test_resumed_conversation_has_the_questions_to_the_analyst(
+    tmp_path: Path, streams: bool
+) -> None:
+    text = "The run is fine."
+    answer = Answer(text) if streams else Answer("", (Call("final", {"answer": text}),))
+    replies = [Answer("Yes."), answer, Answer("Again yes.")]
+    async with running(tmp_path, replies, size=(100, 40)) as terminal:
+        await terminal.ask("Hello?")
+        await terminal.app.run_named("analyse", "Was it fine?")
+        await terminal.until(lambda: text in terminal.text())
+        await terminal.ask("Hello again?")
+        assert text not in str(terminal.provider.requests[-1].messages)
+    async with running(tmp_path, size=(100, 40)) as terminal:
+        workbench = terminal.app._workbench.result()
+        terminal.app.show_session(await workbench.conversation("last"))
+        await terminal.until(lambda: "Again yes." in terminal.text())
+        shown = terminal.text()
+        order = ["> Hello?", "Yes.", "> Was it fine?", text, "> Hello again?", "Again yes."]
+        positions = [shown.index(each) for each in order]
+        assert positions == sorted(positions)
+        prose = [each.text for each in terminal.app.state.items if isinstance(each, ProseItem)]
+        assert prose == ["Yes.", text, "Again yes."]
+        conversation_id = terminal.app.state.conversation_id
+        assert conversation_id is not None
+        await workbench.branch_conversation(conversation_id, 0)  # before the question
+        terminal.app.show_session(await workbench.conversation("last"))
+        await terminal.until(lambda: "Was it fine?" not in terminal.text())
+
+
 async def test_without_a_server_the_browser_key_states_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

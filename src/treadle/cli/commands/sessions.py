@@ -113,11 +113,10 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    conversation, tree = _loaded(options, options.at)
     if options.json:
-        print_json(to_json(Session.of(conversation, tree)))
+        print_json(to_json(_session(options)))
     else:
-        for line in as_lines(conversation, tree):
+        for line in as_lines(*_loaded(options, options.at)):
             print_text(line)
     return 0
 
@@ -147,8 +146,7 @@ def _rename(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    session = Session.of(*_loaded(options, options.at))
-    text = exported(session, ExportFormat.JSON if options.json else options.format)
+    text = exported(_session(options), ExportFormat.JSON if options.json else options.format)
     if options.output is None:
         print_text(text.removesuffix("\n"))
         return 0
@@ -209,7 +207,18 @@ def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, 
 
     async def load(store: ConversationStore) -> tuple[Conversation, Sequence[Entry]]:
         conversation = await store.load(options.session, root=root, at=at)
-        return conversation, await store.tree(conversation)
+        return conversation, await store.tree(conversation.id)
+
+    return with_conversations(load)
+
+
+def _session(options: argparse.Namespace) -> Session:
+    """Load what `_loaded` loads, with the questions to agents."""
+    root = repository(options)
+
+    async def load(store: ConversationStore) -> Session:
+        conversation = await store.load(options.session, root=root, at=options.at)
+        return await Session.read(store, conversation)
 
     return with_conversations(load)
 

@@ -1,6 +1,7 @@
 """Routes that list the agents and send questions to them."""
 
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
@@ -58,6 +59,9 @@ class Ask(BaseModel):
     conversation: str | None = Field(
         None, description='the conversation to continue: an id, a prefix of an id, or "last"'
     )
+    asked_in: UUID | None = Field(
+        None, description="the conversation with the assistant that shows the question"
+    )
     stream: bool = True
     front_end: str | None = Field(None, description="the front end that runs the external tools")
     page_id: PageId | None = Field(
@@ -94,6 +98,7 @@ async def ask(
         question.context,
         agent=name,
         conversation=question.conversation,
+        asked_in=question.asked_in,
         model=question.model,
         stream=question.stream,
         front_end=question.front_end,

@@ -3,16 +3,20 @@
 This module imports much of Treadle. Therefore it is loaded only when a conversation is resumed.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from uuid import UUID
 
+from treadle.agents.definitions import FINAL
 from treadle.app.conversation_answers import (
+    AgentQuestion,
+    SavedMessage,
     SavedNote,
     SavedReply,
     SavedResult,
     SavedUserMessage,
     Session,
 )
+from treadle.diagnosis.evidence import linked_spans
 from treadle.events.types import CallKey
 from treadle.session.conversation import MessageState
 from treadle.session.sources import lines_read
@@ -41,44 +45,78 @@ def saved_items(session: Session, running: Collection[UUID] = ()) -> Iterator[It
     """Yield the items of the current branch of a conversation, oldest first.
 
     `running` has the ids of the running turns. The last reply and the calls of a running turn may
-    be incomplete.
+    be incomplete. A question to an agent follows the turn during which or after which the person
+    asked it.
     """
     branch = set(session.branch)
-    prompt: SavedUserMessage | None = None
+    asked = sorted(
+        (each for each in session.agent_questions if each.after is None or each.after in branch),
+        key=lambda each: -1 if each.after is None else each.after,
+    )
+    turn: list[SavedMessage] = []
+    for message in (each for each in session.messages if each.entry.number in branch):
+        if isinstance(message, SavedUserMessage) and not message.steers:
+            yield from _turn(turn, running)
+            yield from _questions(asked, message.entry.number, running)
+            turn = []
+        turn.append(message)
+    yield from _turn(turn, running)
+    yield from _questions(asked, None, running)
+
+
+def _questions(
+    asked: list[AgentQuestion], before: int | None, running: Collection[UUID]
+) -> Iterator[Item]:
+    """Remove the questions that were asked before the message `before`, and yield their items."""
+    while asked and (before is None or asked[0].after is None or asked[0].after < before):
+        yield from _turn(asked.pop(0).messages, running)
+
+
+def _turn(messages: Sequence[SavedMessage], running: Collection[UUID]) -> Iterator[Item]:
+    """Yield the items of a turn. Its first message is the prompt."""
+    first = next(iter(messages), None)
+    prompt = first if isinstance(first, SavedUserMessage) else None
+    request_id = None if prompt is None else prompt.entry.request_id
+    runs = request_id in running
     calls: dict[CallKey, CallItem] = {}
-    for message in session.messages:
-        if message.entry.number not in branch:
-            continue
+    answer = ""
+    for message in messages:
         match message:
-            case SavedUserMessage(steers=False):
-                yield from _end(prompt, running)
-                prompt = message
-                yield _prompt(message)
             case SavedUserMessage():
                 yield _prompt(message)
             case SavedReply(text=text):
-                request_id = None if prompt is None else prompt.entry.request_id
-                runs = request_id in running
-                parts = AnswerParts(request_id)
-                yield from [*parts.feed(text or ""), *parts.finish()]
-                for call in message.calls:
-                    calls[call.key] = item = CallItem(
-                        request_id=request_id, key=call.key, name=call.name,
-                        arguments=call.arguments,
-                        state=CallState.RUNNING if runs else CallState.CANCELLED,
-                    )  # fmt: skip
+                answer = text or ""
+                for item in _reply(request_id, message, runs=runs):
+                    if isinstance(item, CallItem):
+                        calls[item.key] = item
                     yield item
-                if message.entry.state is not MessageState.COMPLETED and not runs:
-                    yield NoticeItem(
-                        request_id=request_id, text=_CUT[message.entry.state], level="warning"
-                    )
             case SavedResult(key=key, ok=ok, content=content) if key in calls:
                 calls[key].state = CallState.DONE if ok else CallState.FAILED
                 calls[key].content = content
                 calls[key].sources = tuple(lines_read(content))
+                if ok and calls[key].name == FINAL:  # its result is the answer of an agent
+                    answer = content
+                    yield from _answer(request_id, answer)
             case SavedNote(text=text):
                 yield NoticeItem(text=text)
-    yield from _end(prompt, running)
+    if prompt is not None and not runs:
+        yield _end(prompt, answer)
+
+
+def _reply(request_id: UUID | None, message: SavedReply, *, runs: bool) -> Iterator[Item]:
+    yield from _answer(request_id, message.text or "")
+    for call in message.calls:
+        yield CallItem(
+            request_id=request_id, key=call.key, name=call.name, arguments=call.arguments,
+            state=CallState.RUNNING if runs else CallState.CANCELLED,
+        )  # fmt: skip
+    if message.entry.state is not MessageState.COMPLETED and not runs:
+        yield NoticeItem(request_id=request_id, text=_CUT[message.entry.state], level="warning")
+
+
+def _answer(request_id: UUID | None, text: str) -> Iterator[Item]:
+    parts = AnswerParts(request_id)
+    yield from [*parts.feed(text), *parts.finish()]
 
 
 def _prompt(message: SavedUserMessage) -> PromptItem:
@@ -88,16 +126,14 @@ def _prompt(message: SavedUserMessage) -> PromptItem:
     )
 
 
-def _end(prompt: SavedUserMessage | None, running: Collection[UUID]) -> Iterator[Item]:
-    """Yield the outcome of a saved turn, or a notice if no stop reason is saved.
+def _end(prompt: SavedUserMessage, answer: str) -> Item:
+    """Return the outcome of a saved turn, or a notice if no stop reason is saved.
 
     A stop reason is missing if the process of the turn was killed, or if the turn still runs in
     another process.
     """
-    if prompt is None or prompt.entry.request_id in running:
-        return
     reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id
     if reason is None:
-        yield NoticeItem(request_id=request_id, text=_NO_END, level="warning")
-    else:
-        yield OutcomeItem(request_id=request_id, stop_reason=reason)
+        return NoticeItem(request_id=request_id, text=_NO_END, level="warning")
+    spans = tuple(dict.fromkeys(linked_spans(answer)))
+    return OutcomeItem(request_id=request_id, stop_reason=reason, spans=spans, unfolded=bool(spans))
