@@ -54,7 +54,6 @@ class Prompt(TextArea):
     DEFAULT_CSS = """
     Prompt {
         height: auto;
-        max-height: 40vh;
         scrollbar-size-vertical: 1;
         border: round $border-blurred;
         padding: 0 1;
@@ -105,12 +104,7 @@ class Prompt(TextArea):
         self._key_set = KeySet.DEFAULT
         self._vim = vim.VimState()
         self._emacs = emacs.EmacsState()
-        super().__init__(
-            soft_wrap=True,
-            show_line_numbers=False,
-            highlight_cursor_line=False,
-            id=id,
-        )
+        super().__init__(soft_wrap=True, highlight_cursor_line=False, id=id)
 
     def use_keys(self, key_set: KeySet) -> None:
         """Use the default keys, or the keys of vim or emacs."""
@@ -248,6 +242,10 @@ class Prompt(TextArea):
         self.paste(self.app.clipboard)
 
     # Textual calls the methods below.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Leave the keys for a page to the transcript while all lines of the prompt are visible."""
+        return not action.startswith("cursor_page_") or self.max_scroll_y > 0
 
     def on_resize(self, _: events.Resize) -> None:
         """Choose a text for the empty prompt."""

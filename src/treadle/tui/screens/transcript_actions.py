@@ -1,4 +1,4 @@
-"""The actions of the conversation screen that need only its transcript: find, jump and copy."""
+"""The actions of the conversation screen that need only its transcript: scroll, find and copy."""
 
 from textual import work
 from textual.screen import Screen
@@ -33,6 +33,22 @@ class TranscriptActions(Screen[None]):
         """Select the prompt below."""
         self.transcript.focus()
         self.transcript.select_next(1, PromptItem)
+
+    def action_scroll_page_up(self) -> None:
+        """Scroll the transcript up by one page."""
+        self.transcript.scroll_page_up()
+
+    def action_scroll_page_down(self) -> None:
+        """Scroll the transcript down by one page."""
+        self.transcript.scroll_page_down()
+
+    def action_scroll_to_start(self) -> None:
+        """Scroll to the start of the conversation."""
+        self.transcript.scroll_home()
+
+    def action_follow(self) -> None:
+        """Scroll to the end of the conversation, and keep it visible."""
+        self.transcript.follow()
 
     def action_find(self, text: str | None = None) -> None:
         """Open the find line."""

@@ -200,8 +200,8 @@ class Transcript(ScrollView, can_focus=True):
         self.searched = text.casefold()
         self.refresh()
 
-    def action_follow(self) -> None:
-        """Scroll to the end, and keep it visible."""
+    def action_scroll_end(self) -> None:
+        """Scroll to the end, and keep it visible. Textual binds this action to End."""
         self.follow()
 
     def action_select_previous(self) -> None:
