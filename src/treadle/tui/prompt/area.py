@@ -123,6 +123,14 @@ class PromptArea(Vertical):
                 self._files.save(self._unsent)
             self._files.release()
 
+    def fit(self, rows: int) -> None:
+        """Limit the heights of the parts on a terminal with `rows` rows.
+
+        Textual ignores a limit in its unit vh inside a container whose height is `auto`.
+        """
+        self.prompt.styles.max_height = max(1, rows * 40 // 100)
+        self._view.styles.max_height = self._completions.styles.max_height = rows * 33 // 100
+
     def turn_ended(self, *, normally: bool) -> None:
         """Send the next queued message if the turn ended normally. Otherwise, it stays queued."""
         if normally and not self._is_busy():

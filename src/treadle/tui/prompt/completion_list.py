@@ -34,7 +34,6 @@ class CompletionList(OptionList, can_focus=False):
     CompletionList {
         display: none;
         height: auto;
-        max-height: 33vh;
         overflow-x: hidden;
         border: none;
         padding: 0 1;

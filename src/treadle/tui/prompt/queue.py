@@ -54,7 +54,6 @@ class QueueView(OptionList):
     QueueView {
         display: none;
         height: auto;
-        max-height: 33vh;
         overflow-x: hidden;
         border: round $border-blurred;
         padding: 0 1;

@@ -19,10 +19,30 @@ from treadle.tui.status_line import StatusLine
 from treadle.tui.transcript.find_bar import FindBar
 from treadle.tui.transcript.transcript import Transcript
 
+_HEIGHTS = [(0, "-tiny"), (3, "-low"), (10, "-tall")]
+
 
 class ConversationScreen(TranscriptActions):
-    """One conversation. The application passes events to `state` and calls `sync`."""
+    """One conversation. The application passes events to `state` and calls `sync`.
 
+    The prompt is docked, so that a small terminal cuts off everything else before it.
+    """
+
+    DEFAULT_CSS = """
+    ConversationScreen {
+        overflow: hidden;
+        & PromptArea { dock: bottom; margin: 0 0 1 0; }
+        & StatusLine { dock: bottom; }
+        &.-low, &.-tiny {
+            Prompt, QueueView, ApprovalPanel { border: none !important; }
+        }
+        &.-tiny {
+            PromptArea { margin: 0; }
+            StatusLine { display: none; }
+        }
+    }
+    """
+    VERTICAL_BREAKPOINTS = _HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CONVERSATION)
 
     def __init__(
@@ -46,6 +66,10 @@ class ConversationScreen(TranscriptActions):
     def on_mount(self) -> None:
         """Move the focus to the prompt, so that the person can type at once."""
         self.query_one(Prompt).focus()
+
+    def on_resize(self) -> None:
+        """Fit the prompt and the parts above it to the height of the terminal."""
+        self.area.fit(self.size.height)
 
     def on_screen_resume(self) -> None:
         """Show what changed behind an overlay."""
