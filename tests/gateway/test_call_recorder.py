@@ -19,7 +19,9 @@ from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import CostSource, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.spans.vocabularies.mapper import to_span
+from treadle.traces.query import GroupBy
 
+KEY = {"OPENAI_API_KEY": "sk-test-of-embeddings"}
 TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 
 
@@ -217,6 +219,27 @@ async def test_embeddings_are_recorded(tmp_path: Path) -> None:
     assert json.loads(span.input or "") == ["one", "two"]
     assert json.loads(span.output or "") == {"embeddings": 2, "dimensions": 8}
     assert span.tokens == Usage(input=9, output=0)
+
+
+async def test_embedding_has_a_cost_in_every_sum(tmp_path: Path) -> None:
+    reply = {
+        "data": [{"index": 0, "embedding": [0.1]}],
+        "model": "text-embedding-3-small",
+        "usage": {"prompt_tokens": 1_000_000, "total_tokens": 1_000_000},
+    }
+    async with (
+        FakeProvider([body(reply)]) as provider,
+        running(tmp_path, settings(provider, names=("openai",)), env=KEY) as gateway,
+    ):
+        answer = await gateway.http.post(
+            "/embeddings", json={"model": "openai/text-embedding-3-small", "input": "a text"}
+        )
+        span = await gateway.span(answer)
+        groups = gateway.store.groups(GroupBy.MODEL).data
+    assert (span.cost, span.cost_source) == (0.02, CostSource.PRICES)
+    assert [(group.value, group.sums.totals.cost) for group in groups] == [
+        ("text-embedding-3-small", 0.02)
+    ]
 
 
 @pytest.mark.parametrize(

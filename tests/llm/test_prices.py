@@ -4,7 +4,7 @@ import pytest
 
 from treadle.events.types import Usage
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.prices import context_window, cost, price
+from treadle.llm.prices import context_window, cost, find_price, price
 
 OPENAI = Endpoint("openai", "gpt-4o-mini", "https://api.openai.com/v1")
 SONNET_ON_BEDROCK = "us.anthropic.claude-sonnet-4-20250514-v1:0"
@@ -103,6 +103,55 @@ def test_the_cost_of_a_call_follows_the_price_list(
 )
 def test_a_missing_price_is_unknown_and_not_free(model: str, provider: str | None) -> None:
     assert price(model, provider, Usage(input=5, output=5)) is None
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "provider", "base"),
+    [
+        ("gpt-4o-mini-2030-01-01", "openai", "gpt-4o-mini"),
+        ("gpt-4o-mini-2030-01-01", None, "gpt-4o-mini"),
+        ("openai/gpt-4o-mini-2030-01-01", None, "gpt-4o-mini"),
+        ("gpt-4o-mini@20300101", "azure.ai.openai", "gpt-4o-mini"),
+        ("gpt-4.1-nano-0229", "openai", "gpt-4.1-nano"),
+        ("gpt-4.1-nano-3011", "openai", "gpt-4.1-nano"),
+        ("gemini-2.5-flash-002", "gcp.gemini", "gemini-2.5-flash"),
+        ("command-r-plus-08-2034", "cohere", "command-r-plus"),
+    ],
+)
+def test_a_missing_snapshot_is_estimated_by_its_base_model(
+    snapshot: str, provider: str | None, base: str
+) -> None:
+    usage = Usage(input=1_000, output=100)
+    found, of_base = find_price(snapshot, provider, usage), find_price(base, provider, usage)
+    assert found is not None
+    assert of_base is not None
+    assert found.dollars == of_base.dollars
+    assert (found.of_base_model, of_base.of_base_model) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-4o-audio",
+        "gpt-4o-audio-2030-01-01",
+        "gpt-4o-mini-2030-13-01",
+        "gpt-4o-mini-2030-02-30",
+        "gpt-4o-mini-4096",
+        "gpt-4o-mini-7b",
+        "gpt-4o-mini-v2",
+        "gpt-4o-mini-2030-01-01-audio",
+        "2030-01-01",
+        "-2030-01-01",
+    ],
+)
+def test_only_a_date_or_a_revision_leads_to_the_base_model(model: str) -> None:
+    assert find_price(model, "openai", Usage(input=1_000, output=100)) is None
+
+
+def test_a_snapshot_with_its_own_price_is_not_estimated() -> None:
+    found = find_price("gpt-4o-2024-05-13", "openai", Usage(input=1_000_000, output=0))
+    assert found is not None
+    assert (found.dollars, found.of_base_model) == (5.0, False)
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(input=5), Usage(output=5)])

@@ -6,10 +6,16 @@ from treadle.spans.span import Span, SpanKind
 
 
 def naive_counted(spans: Iterable[Span]) -> set[tuple[str, str]]:
-    """The (trace, span) ids of the model calls that count."""
-    by_id = {(span.trace_id, span.span_id): span for span in spans if _is_step(span)}
-    above = {key: _calls_above(key, by_id) for key in by_id}
-    calls = {key for key, span in by_id.items() if span.kind is SpanKind.MODEL}
+    """The (trace, span) ids of the model calls and embeddings that count."""
+    every = list(spans)
+    kinds = (SpanKind.MODEL, SpanKind.EMBEDDING)
+    return {key for kind in kinds for key in _counted_of_kind(every, kind)}
+
+
+def _counted_of_kind(spans: Iterable[Span], kind: SpanKind) -> set[tuple[str, str]]:
+    by_id = {(span.trace_id, span.span_id): span for span in spans if _is_step(span, kind)}
+    above = {key: _calls_above(key, by_id, kind) for key in by_id}
+    calls = {key for key, span in by_id.items() if span.kind is kind}
     below = {key: {other for other in calls if key in above[other]} for key in calls}
 
     def knows(key: tuple[str, str]) -> bool:
@@ -26,15 +32,17 @@ def naive_counted(spans: Iterable[Span]) -> set[tuple[str, str]]:
     }
 
 
-def _is_step(span: Span) -> bool:
+def _is_step(span: Span, kind: SpanKind) -> bool:
     return (
-        span.kind is SpanKind.MODEL
+        span.kind is kind
         or (span.kind is SpanKind.OTHER and span.operation not in {"guardrail", "evaluate"})
         or (span.kind is SpanKind.AGENT and span.operation in {"gateway", "chain"})
     )
 
 
-def _calls_above(key: tuple[str, str], by_id: dict[tuple[str, str], Span]) -> set[tuple[str, str]]:
+def _calls_above(
+    key: tuple[str, str], by_id: dict[tuple[str, str], Span], kind: SpanKind
+) -> set[tuple[str, str]]:
     def parent_of(each: tuple[str, str]) -> tuple[str, str] | None:
         parent_id = by_id[each].parent_id
         return (each[0], parent_id) if parent_id and (each[0], parent_id) in by_id else None
@@ -48,6 +56,6 @@ def _calls_above(key: tuple[str, str], by_id: dict[tuple[str, str], Span]) -> se
     found: set[tuple[str, str]] = set()
     current: tuple[str, str] | None = key
     while current and not on_ring(current) and (current := parent_of(current)):
-        if by_id[current].kind is SpanKind.MODEL:
+        if by_id[current].kind is kind:
             found.add(current)
     return found

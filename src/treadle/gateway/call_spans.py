@@ -27,6 +27,7 @@ from treadle.spans.otlp.span_collector import double_value
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
 from treadle.spans.vocabularies.mapper import to_span
+from treadle.spans.vocabularies.usage import billed_usage, cost_and_source
 from treadle.tokens import estimate
 
 _PARAMETERS = {
@@ -249,16 +250,19 @@ class _Shared:
             return 0.0, CostSource.PRICES
         if read.cost is not None:
             return read.cost, CostSource.REPORTED
-        cost = _price(endpoint, read.response_model, span.tokens)
-        return cost, None if cost is None else CostSource.PRICES
+        usage = billed_usage(span.kind, span.tokens)
+        return cost_and_source(_price(endpoint, read.response_model, usage))
 
 
 _NOTHING = Usage(input=0, output=0)
 """The usage of a cached answer. The provider used no tokens."""
 
 
-def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
-    """The cost of the usage in US dollars, or None if it is unknown.
+def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> prices.Price | None:
+    """The cost of the usage, or None if it is unknown.
+
+    The model that answered and the requested model are tried. A listed price of either model is
+    better than an estimate from a base model.
 
     The address of the endpoint identifies the provider. If a hosted provider has an address on this
     machine, the address is that of a proxy. In this case, the name of the provider identifies it.
@@ -268,12 +272,13 @@ def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> floa
     base_url = None if endpoint.loopback and hosted else endpoint.base_url
     if endpoint.loopback and not hosted:
         return None
-    for model in dict.fromkeys((response_model, endpoint.model)):
-        if model:
-            cost = prices.price(model, endpoint.provider, usage, base_url=base_url)
-            if cost is not None:
-                return cost
-    return None
+    found = [
+        price
+        for model in dict.fromkeys((response_model, endpoint.model))
+        if model
+        and (price := prices.find_price(model, endpoint.provider, usage, base_url=base_url))
+    ]
+    return min(found, key=lambda price: price.of_base_model, default=None)
 
 
 def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
@@ -360,8 +365,9 @@ def _used(span: Span, attempt: Attempt, read: Read) -> Used:
             generated = attempt.size // 4 if read.unreadable else estimate(span.output or "")
     cost = span.cost
     if cost is None:
-        cost = _price(attempt.endpoint, span.model, Usage(input=given, output=generated))
-    return Used(given + generated, cost or 0.0)
+        price = _price(attempt.endpoint, span.model, Usage(input=given, output=generated))
+        cost = price.dollars if price is not None else 0.0
+    return Used(given + generated, cost)
 
 
 def _without(span: Span, key: str | None) -> Span:

@@ -5,11 +5,12 @@ Servers on this machine have no price, so their cost is unknown. The first impor
 a third of a second.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.events.types import Usage
 from treadle.llm.endpoint import Endpoint, is_loopback
@@ -51,6 +52,25 @@ _PREFIXES = {
 """Maps the prefixes that routers add to model names to the provider names of genai-prices."""
 
 
+_SNAPSHOT = re.compile(r"(?:[-@](\d{4}-?\d\d-?\d\d)|-(\d\d-\d{4}|\d{4})|[-@]\d{3})(?:-v\d+:\d+)?\Z")
+"""Matches the end of a model's name that identifies a snapshot: a date or a revision.
+
+Examples are `-2024-07-18`, `@20240718`, `-08-2024`, `-0613`, `-2411` and `-002`. Bedrock appends a
+version such as `-v1:0`.
+"""
+
+
+class Price(NamedTuple):
+    """The cost of a call in US dollars.
+
+    `of_base_model` is true if the price table lacks the model, and the price is that of its base
+    model. The cost is an estimate then.
+    """
+
+    dollars: float
+    of_base_model: bool
+
+
 def cost(endpoint: Endpoint, usage: Usage) -> float | None:
     """Return the cost of a reply in US dollars, or None if the price or the tokens are unknown.
 
@@ -67,7 +87,22 @@ def price(
     base_url: str | None = None,
     at_us: int | None = None,
 ) -> float | None:
-    """Return the cost of a call in US dollars, or None if the price or the tokens are unknown.
+    """Return the cost of a call in US dollars, or None if it is unknown; see `find_price`."""
+    found = find_price(model, provider, usage, base_url=base_url, at_us=at_us)
+    return None if found is None else found.dollars
+
+
+def find_price(
+    model: str,
+    provider: str | None,
+    usage: Usage,
+    *,
+    base_url: str | None = None,
+    at_us: int | None = None,
+) -> Price | None:
+    """Return the cost of a call, or None if the price or the tokens are unknown.
+
+    If the price table lacks a snapshot of a model, the price of its base model is used.
 
     `base_url` identifies the provider whose prices apply. If `base_url` is None, `provider`
     identifies it. If both are None, the name of the model identifies it. `at_us` is the time of the
@@ -78,13 +113,16 @@ def price(
         return None
     choose = _table(model, provider, base_url)
     rates = choose(at_us) if choose is not None else None
-    return None if rates is None else rates.total(usage, usage.input, usage.output)
+    total = None if rates is None else rates.total(usage, usage.input, usage.output)
+    if total is None:
+        return None
+    return Price(total, _is_of_base_model(model, provider, base_url))
 
 
 def context_window(endpoint: Endpoint) -> int | None:
     """Return the window of the model in tokens, or None if it is unknown. Call this in a thread."""
     found = _find(endpoint.model, endpoint.provider, endpoint.base_url)
-    return None if found is None else found[1].context_window
+    return None if found is None else found.model.context_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +154,13 @@ def listed_price(
 ) -> ListedPrice | None:
     """Return the prices that `price` uses, or None if the list does not have the model.
 
-    Call this in a thread. A model without prices may still have an entry with its window.
+    If the list lacks a snapshot of a model, they are the prices of its base model. Call this in a
+    thread. A model without prices may still have an entry with its window.
     """
     found = _find(model, provider, base_url)
     if found is None:
         return None
-    owner, entry = found
+    owner, entry, _ = found
     choose = _table(model, provider, base_url)
     rates = (choose(None) if choose is not None else None) or _UNKNOWN
     parts = (rates.input, rates.output, rates.cached, rates.cache_write, rates.reasoning)
@@ -217,7 +256,7 @@ def _table(model: str, provider: str | None, base_url: str | None) -> _Table | N
     entry = _find(model, provider, base_url)
     if entry is None:
         return None
-    found = entry[1]
+    found = entry.model
     if not isinstance(found.prices, list):
         constant = _rates(found.prices, found)
         return lambda _at_us: constant
@@ -231,21 +270,66 @@ def _table(model: str, provider: str | None, base_url: str | None) -> _Table | N
     return choose
 
 
-_Entry = tuple["Provider", "ModelInfo"]
+class _Entry(NamedTuple):
+    """An entry of the price list. `of_base_model` is as in `Price`."""
+
+    provider: "Provider"
+    model: "ModelInfo"
+    of_base_model: bool
+
+
+@lru_cache(maxsize=_KNOWN_MODELS)
+def _is_of_base_model(model: str, provider: str | None, base_url: str | None) -> bool:
+    found = _find(model, provider, base_url)
+    return found is not None and found.of_base_model
 
 
 def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
-    """Return the entry of a model in the price list, or None.
+    """Return the entry of a model in the price list, or else of its base model, or None.
 
     Routers and tracing libraries use different names for one model, so several names are tried.
     """
     if base_url is not None and is_loopback(base_url):
         return None
-    for owner, name in _candidates(model, None if base_url is not None else provider):
-        found = _look(name, owner, base_url)
-        if found is not None:
-            return found
+    base = _base_model(model)
+    for of_base_model, name in ((False, model), (True, base)):
+        if name is None:
+            continue
+        for owner, candidate in _candidates(name, None if base_url is not None else provider):
+            found = _look(candidate, owner, base_url)
+            if found is not None:
+                return _Entry(*found, of_base_model)
     return None
+
+
+def _base_model(model: str) -> str | None:
+    """Return the name without its date or revision, or None if it has neither.
+
+    All other suffixes, such as `-mini` or `-audio`, identify other models with other prices.
+    """
+    match = _SNAPSHOT.search(model)
+    if match is None:
+        return None
+    digits = (match[1] or match[2] or "").replace("-", "")
+    return model[: match.start()] if not digits or _is_date(digits) else None
+
+
+def _is_date(digits: str) -> bool:
+    """Return whether eight, six or four digits are a date, such as 20240718, 082024 or 0613."""
+    dates = {
+        8: ((digits, "%Y%m%d"),),
+        6: ((digits, "%m%Y"),),
+        4: ((f"2024{digits}", "%Y%m%d"), (f"20{digits}", "%Y%m")),  # month and day; year and month
+    }
+    return any(_fits(text, form) for text, form in dates[len(digits)])
+
+
+def _fits(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form).replace(tzinfo=UTC)
+    except ValueError:
+        return False
+    return True
 
 
 def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
@@ -262,7 +346,9 @@ def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, 
     return candidates
 
 
-def _look(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
+def _look(
+    model: str, provider: str | None, base_url: str | None
+) -> tuple["Provider", "ModelInfo"] | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -132,6 +132,8 @@ class CostSource(StrEnum):
     """The provider or the instrumentation reported the cost."""
     PRICES = "prices"
     """Treadle calculated the cost from the tokens and the price table."""
+    BASE_MODEL = "base_model"
+    """An estimate: the price table lacks this snapshot of a model, but has its base model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ its cost:
 
 A tool, an agent, a retrieval, a guardrail or an evaluation between two calls separates them, so
 both count. The rule depends only on the present spans, not on the order of their arrival.
+
+An embedding is a call of a model too, with the same rule. An embedding and a model call are never
+the same request, so both count if one is within the other.
 """
 
 from collections import defaultdict
@@ -22,6 +25,9 @@ from typing import TypeVar
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
 
+CALL_KINDS = (SpanKind.MODEL, SpanKind.EMBEDDING)
+"""The kinds of spans that are calls of a model, with tokens and a cost."""
+
 REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
 """The statuses of model calls that a provider may charge for, including interrupted calls."""
 
@@ -30,9 +36,9 @@ REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
 class Totals:
     """Sums over a trace or a part of it.
 
-    Tokens and cost are the sums of known values, or None if no value is known. `unmetered` counts
-    answered and interrupted model calls with unknown tokens. `unpriced` counts such calls with an
-    unknown cost.
+    `model_calls` includes embeddings. Tokens and cost are the sums of known values, or None if no
+    value is known. `unmetered` counts answered and interrupted model calls with unknown tokens.
+    `unpriced` counts such calls with an unknown cost. The output tokens of an embedding are 0.
     """
 
     spans: int
@@ -62,15 +68,22 @@ def totals(spans: Sequence[Span]) -> Totals:
         failed=sum(span.status is SpanStatus.ERROR for span in (*models, *tools)),
         tokens=Usage(
             input=_sum([span.tokens.input for span in models]),
-            output=_sum([span.tokens.output for span in models]),
+            output=_sum([_output(span) for span in models]),
             cached=_sum([span.tokens.cached for span in models]),
             cache_write=_sum([span.tokens.cache_write for span in models]),
             reasoning=_sum([span.tokens.reasoning for span in models]),
         ),
         cost=_sum([span.cost for span in models]),
-        unmetered=sum(span.tokens.input is None or span.tokens.output is None for span in replies),
+        unmetered=sum(span.tokens.input is None or _output(span) is None for span in replies),
         unpriced=sum(span.cost is None for span in replies),
     )
+
+
+def _output(span: Span) -> int | None:
+    """Return the output tokens of a call. An embedding with known input tokens has none."""
+    output = span.tokens.output
+    of_embedding = span.kind is SpanKind.EMBEDDING and span.tokens.input is not None
+    return 0 if output is None and of_embedding else output
 
 
 def _sum(values: Sequence[Number | None]) -> Number | None:
@@ -88,41 +101,56 @@ STEPS = ("gateway", "chain")
 class Step:
     """The data of one span that the counting rule needs.
 
-    `model` is true for a model call. `known` is true if the tokens or the cost are known.
+    `call` is the kind of a call of a model, and None for a span that forwards calls. `known` is
+    true if the tokens or the cost are known.
     """
 
     span_id: str
     parent_id: str | None
-    model: bool
+    call: str | None
     known: bool
 
 
+def is_call(kind: str) -> bool:
+    """Return whether such a span is a call of a model, which has tokens and a cost."""
+    return kind in CALL_KINDS
+
+
 def forwards_call(kind: str, operation: str) -> bool:
-    """Return whether model calls above and below such a span may be one request."""
+    """Return whether calls above and below such a span may be one request."""
     if kind == SpanKind.AGENT:
         return operation in STEPS
     return kind == SpanKind.OTHER and operation not in SEPARATE
 
 
 def counted_spans(spans: Iterable[Span]) -> set[str]:
-    """Return the ids of the model calls of one trace that count."""
+    """Return the ids of the calls of one trace that count."""
     return counted_calls(
         Step(
             span.span_id,
             span.parent_id,
-            span.kind is SpanKind.MODEL,
+            span.kind if is_call(span.kind) else None,
             (span.tokens.input, span.tokens.output, span.cost) != (None, None, None),
         )
         for span in spans
-        if span.kind is SpanKind.MODEL or forwards_call(span.kind, span.operation)
+        if is_call(span.kind) or forwards_call(span.kind, span.operation)
     )
 
 
 def counted_calls(steps: Iterable[Step]) -> set[str]:
-    """Return the ids of the model calls that count.
+    """Return the ids of the calls that count.
 
-    `steps` are the model calls, and the spans that forward calls.
+    `steps` are the calls, and the spans that forward calls.
     """
+    every = list(steps)
+    counted: set[str] = set()
+    for kind in {step.call for step in every if step.call is not None}:
+        counted |= _counted_of_kind([step for step in every if step.call in (kind, None)])
+    return counted
+
+
+def _counted_of_kind(steps: Iterable[Step]) -> set[str]:
+    """Return the ids of the calls that count. All calls in `steps` have the same kind."""
     by_id = {step.span_id: step for step in steps}
     below = _children(by_id)
     ordered = _parents_first(by_id, below)
@@ -130,16 +158,16 @@ def counted_calls(steps: Iterable[Step]) -> set[str]:
     contains_known: set[str] = set()
     for step in reversed(ordered):
         for child in below.get(step.span_id, ()):
-            if child.model or child.span_id in contains_call:
+            if child.call or child.span_id in contains_call:
                 contains_call.add(step.span_id)
-            if (child.model and child.known) or child.span_id in contains_known:
+            if (child.call and child.known) or child.span_id in contains_known:
                 contains_known.add(step.span_id)
     counted: set[str] = set()
     covered: set[str] = set()
     for step in ordered:
         own = step.span_id
         replaces_inner = step.known and own in contains_call and own not in contains_known
-        if step.model and own not in covered and (replaces_inner or own not in contains_call):
+        if step.call and own not in covered and (replaces_inner or own not in contains_call):
             counted.add(own)
         if own in covered or (replaces_inner and own in counted):
             covered.update(child.span_id for child in below.get(own, ()))

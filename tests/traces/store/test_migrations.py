@@ -193,7 +193,7 @@ def test_calls_that_an_earlier_form_counted_twice_are_counted_once(tmp_path: Pat
             connection.execute(
                 f"UPDATE {table} SET model_calls = 2, input_tokens = 20, cost_nano = 1000000000"
             )
-        connection.execute("DROP INDEX calls_by_parent")
+        connection.execute("DROP INDEX steps_by_parent")
         connection.execute("PRAGMA user_version = 6")
     SqliteTraceStore.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -203,3 +203,26 @@ def test_calls_that_an_earlier_form_counted_twice_are_counted_once(tmp_path: Pat
                 f"{' WHERE model_calls' if table == 'rollups' else ''}"
             ).fetchall()
             assert (1, 10, 500_000_000) in found, table
+
+
+def test_embeddings_of_an_earlier_form_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    outer = span("outer", kind=SpanKind.EMBEDDING)
+    inner = replace(span("inner", "outer", kind=SpanKind.EMBEDDING), cost=0.5)
+    inner = replace(inner, tokens=Usage(input=10), labels=("beta",))
+    store = SqliteTraceStore.open(path)
+    store.write([outer, inner]).result()
+    expected = dump(store, ())
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE spans SET counted = 0")
+        for table in ("traces", "runs", "threads", "rollups"):
+            connection.execute(
+                f"UPDATE {table} SET model_calls = 0, input_tokens = 0, cost_nano = 0, priced = 0,"
+                " metered = 0"
+            )
+        connection.execute("PRAGMA user_version = 7")
+    store = SqliteTraceStore.open(path)
+    assert dump(store, ()) == expected
+    assert store.summary().sums.totals.cost == 0.5
+    store.close()

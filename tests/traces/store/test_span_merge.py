@@ -267,6 +267,28 @@ def test_every_attempt_within_one_call_counts() -> None:
     assert counted([call("client", None), failed, call("two", "client")])[:2] == (2, 10)
 
 
+def test_embedding_within_a_model_call_is_another_call() -> None:
+    embedding = replace(call("embedding", "http", tokens=3), kind=SpanKind.EMBEDDING)
+    spans = [call("client", None), wrapper("http", "client"), embedding]
+    assert counted(spans) == counted(spans[::-1]) == (2, 13, 1_000_000_000)
+    twice = replace(embedding, span_id="gateway", parent_id="embedding")
+    both = [*spans, twice]
+    assert counted(both) == counted(both[::-1]) == (2, 13, 1_000_000_000)
+
+
+def test_embedding_without_a_price_is_unpriced() -> None:
+    embedding = replace(call("e", None), kind=SpanKind.EMBEDDING, cost=None)
+    trace = totals([embedding])
+    assert (trace.model_calls, trace.unpriced, trace.unmetered) == (1, 1, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store.write([embedding]).result()
+        summary = store.summary()
+        (run,) = store.runs().data
+        store.close()
+    assert run.sums.totals == summary.sums.totals == trace
+
+
 def test_wrapper_that_turns_out_to_be_a_tool_makes_two_calls() -> None:
     http = replace(wrapper("http", "client"), end_us=None)
     spans = [call("client", None), http, call("gateway", "http")]
@@ -284,6 +306,7 @@ def layered(draw: st.DrawFn) -> list[Span]:
         kind, operation = draw(
             st.sampled_from([
                 (SpanKind.MODEL, "chat"), (SpanKind.MODEL, "chat"), (SpanKind.OTHER, "http"),
+                (SpanKind.EMBEDDING, "embeddings"),
                 (SpanKind.OTHER, "guardrail"), (SpanKind.AGENT, "chain"),
                 (SpanKind.AGENT, "invoke_agent"), (SpanKind.TOOL, "execute_tool"),
             ])

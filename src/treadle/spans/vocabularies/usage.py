@@ -10,7 +10,7 @@ counting, the counts decide.
 from collections.abc import Mapping
 
 from treadle.events.types import Usage
-from treadle.llm.prices import price
+from treadle.llm.prices import Price, find_price
 from treadle.llm.usage import Meaning, counts_of, with_thoughts
 from treadle.spans.span import CostSource, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns
@@ -110,9 +110,22 @@ def price_call(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSo
         return columns.cost, CostSource.REPORTED
     if columns.model is None or columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
         return None, None
-    if columns.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
-        usage = Usage(input=usage.input, output=0)  # an embedding has no output tokens
     if not columns.priceable or _has_other_prices(columns.raw.attributes):
         return None, None
-    calculated = price(columns.model, columns.provider, usage, at_us=columns.raw.start_ns // 1_000)
-    return calculated, None if calculated is None else CostSource.PRICES
+    billed = billed_usage(columns.kind, usage)
+    at_us = columns.raw.start_ns // 1_000
+    return cost_and_source(find_price(columns.model, columns.provider, billed, at_us=at_us))
+
+
+def billed_usage(kind: SpanKind | None, usage: Usage) -> Usage:
+    """Return the usage that determines the cost. An embedding has no output tokens."""
+    if kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
+        return Usage(input=usage.input, output=0)
+    return usage
+
+
+def cost_and_source(price: Price | None) -> tuple[float | None, CostSource | None]:
+    """Return the cost and its source. Both are None if the price is unknown."""
+    if price is None:
+        return None, None
+    return price.dollars, CostSource.BASE_MODEL if price.of_base_model else CostSource.PRICES

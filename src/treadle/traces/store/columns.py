@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
 from treadle.spans.span import WAITED, Span, SpanKind
+from treadle.spans.totals import is_call
 from treadle.traces.query.amounts import NANO
 from treadle.traces.store.statements import Text, pack_text, packed
 
@@ -76,8 +77,8 @@ def _enum_value(member: SpanKind | None) -> str | None:
     return None if member is None else member.value
 
 
-def _is_model(kind: SpanKind) -> int:
-    return int(kind is SpanKind.MODEL)
+def _is_call(kind: SpanKind) -> int:
+    return int(is_call(kind))
 
 
 def _labels(labels: tuple[str, ...]) -> str | None:
@@ -123,7 +124,7 @@ class SpanRow(NamedTuple):
     input_counts_cache: Annotated[int | None, Column("INTEGER")]
     cost_nano: Annotated[int | None, Column("INTEGER", "span.cost", _cost_nano)]
     cost_source: Annotated[str | None, Column("TEXT", convert=_enum_value)]
-    counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
+    counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_call)]
     """1 if the sums include this call, its tokens and its cost, and otherwise 0."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
     """The labels as a JSON list. It is NULL if the span has no labels."""

@@ -1,7 +1,7 @@
-"""Updates `spans.counted` (whether a model call counts) when spans change.
+"""Updates `spans.counted` (whether a call of a model counts) when spans change.
 
 `spans.totals.counted_calls` defines the rule. A changed span can affect its ancestors and
-descendants up to the next model calls. Only these spans are read.
+descendants up to the next calls. Only these spans are read.
 """
 
 import sqlite3
@@ -9,26 +9,23 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from treadle.spans.span import SpanKind
-from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call
+from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call, is_call
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
+from treadle.traces.store.schema import CALL_KINDS, STEP_KINDS
 from treadle.traces.store.statements import Text
 
 SpanId = tuple[int, Text]
 """The key of a trace (`traces.id`) and a span id."""
 
-KINDS = "kind IN ('model', 'other', 'agent')"
-"""The SQL condition for the kinds of spans that may be between two model calls."""
-
-_PASSES = f"""(s.{KINDS} AND (s.kind = 'model'
+_PASSES = f"""(s.{STEP_KINDS} AND (s.{CALL_KINDS}
     OR s.kind = 'other' AND s.operation NOT IN {SEPARATE}
     OR s.kind = 'agent' AND s.operation IN {STEPS}))"""
 
 _RELATED = f"""
     SELECT column1, column2 FROM (VALUES {{}})
     WHERE EXISTS (
-        SELECT 1 FROM spans s INDEXED BY calls_by_parent
+        SELECT 1 FROM spans s INDEXED BY steps_by_parent
         WHERE s.trace = column1 AND s.parent_id = column2 AND {_PASSES}
     ) OR EXISTS (
         SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
@@ -55,7 +52,7 @@ _BELOW = f"""
         SELECT column1, column2 FROM (VALUES {{}})
         UNION
         SELECT s.trace, s.span_id
-        FROM below CROSS JOIN spans s INDEXED BY calls_by_parent
+        FROM below CROSS JOIN spans s INDEXED BY steps_by_parent
             ON s.trace = below.trace AND s.parent_id = below.span_id
         WHERE {_PASSES}
     )
@@ -77,8 +74,8 @@ class _Found(NamedTuple):
 
 
 def is_step(row: SpanRow) -> bool:
-    """Return whether the span is a model call, or may be between two model calls."""
-    return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
+    """Return whether the span is a call of a model, or may be between two such calls."""
+    return is_call(row.kind) or forwards_call(row.kind, str(row.operation))
 
 
 def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
@@ -119,7 +116,7 @@ def miscounted(
             Step(
                 _id(s.span_id),
                 None if s.parent_id is None else _id(s.parent_id),
-                s.kind == SpanKind.MODEL,
+                s.kind if is_call(s.kind) else None,
                 bool(s.known),
             )
             for s in steps
@@ -127,7 +124,7 @@ def miscounted(
         wrong += [
             (trace, s.span_id)
             for s in steps
-            if s.kind == SpanKind.MODEL and (_id(s.span_id) in counted) != bool(s.counted)
+            if is_call(s.kind) and (_id(s.span_id) in counted) != bool(s.counted)
         ]
     return wrong
 
@@ -138,7 +135,7 @@ def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[
     calls: set[SpanId] = set()
     for trace, span_id, parent_id, kind in statements.select(connection, _ABOVE, spans):
         parents[trace, span_id] = None if parent_id is None else (trace, parent_id)
-        if kind == SpanKind.MODEL:
+        if is_call(kind):
             calls.add((trace, span_id))
     outermost: dict[SpanId, SpanId | None] = {}
     for start in parents:

@@ -65,7 +65,9 @@ _MODEL_CALL = RowCondition("s.counted", lambda row: row.counted == 1)
 _TOOL_CALL = _equals("kind", SpanKind.TOOL)
 _FAILED = _equals("status", SpanStatus.ERROR)
 _REPLIED = _MODEL_CALL & _equals("status", *REPLIED)
-_TOKENS_KNOWN = _known("input_tokens") & _known("output_tokens")
+_TOKENS_KNOWN = _known("input_tokens") & (
+    _known("output_tokens") | _equals("kind", SpanKind.EMBEDDING)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ COUNTERS = (
     Counter("busy_us", _EVERY, "duration_us", LONGEST_US),
 )
 """Model calls, tokens and cost include only counted calls (`spans.totals.counted_calls`).
+
+Model calls include embeddings, which have no output tokens.
 
 `failed` counts failed model and tool calls. `errors` counts failed spans of any kind. `metered`
 calls have known input and output tokens, and `priced` calls have a known cost. `unmetered` and

@@ -9,27 +9,24 @@ from typing import Any
 from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import (
-    contents,
-    counted_calls,
-    span_merge,
-)
-from treadle.traces.store.columns import COLUMNS
+from treadle.traces.store import contents, span_merge
+from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
-from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
+from treadle.traces.store.schema import CALL_KINDS, COUNTER_TYPE, INDEXES, STEP_KINDS, TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
 
-VERSION = 7
+VERSION = 8
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
-to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule.
+to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
+7 did not count embeddings.
 """
 
-_SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 7
+_SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 8
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -38,8 +35,13 @@ _NESTED = f"""
     SELECT DISTINCT traces.trace_id
     FROM spans s JOIN spans parent ON parent.span_id = s.parent_id AND parent.trace = s.trace
     JOIN traces ON traces.id = s.trace
-    WHERE s.kind = 'model' AND parent.{counted_calls.KINDS}"""  # noqa: S608  (constants)
-_CALLS = "SELECT trace, span_id FROM spans WHERE trace = ? AND kind = 'model'"
+    WHERE s.kind = 'model' AND parent.{STEP_KINDS}
+    UNION SELECT trace_id FROM spans JOIN traces ON traces.id = spans.trace
+    WHERE kind = 'embedding'"""  # noqa: S608  (constants)
+_CALLS = f"SELECT trace, span_id FROM spans WHERE trace = ? AND {CALL_KINDS}"  # noqa: S608
+_EMBEDDINGS = f"""
+    SELECT {", ".join(COLUMNS)} FROM spans
+    WHERE trace = ? AND kind = 'embedding' AND NOT counted"""  # noqa: S608  (names of columns)
 
 _NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
 _HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
@@ -112,12 +114,14 @@ def _take_over(connection: sqlite3.Connection) -> None:
 
 
 def _count_again(connection: sqlite3.Connection) -> None:
-    """Update `counted` of the model calls that may be nested."""
+    """Update `counted` of embeddings, and of the model calls that may be nested."""
     for (trace_id,) in connection.execute(_NESTED).fetchall():
         states = trace_states(connection, [trace_id])
         traces = {state.id: state for state in states.values()}
         sums = SumChanges()
         for key in traces:
+            embeddings = map(SpanRow._make, connection.execute(_EMBEDDINGS, (key,)).fetchall())
+            span_merge.flip_counted(connection, list(embeddings), traces, sums)
             calls = connection.execute(_CALLS, (key,)).fetchall()
             span_merge.recount(connection, calls, (), traces, sums)
         sums.store(connection, traces.values())

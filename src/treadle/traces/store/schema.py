@@ -13,8 +13,15 @@
 Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`statements.pack_text`).
 """
 
+from treadle.spans import totals
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTER_NAMES
+
+CALL_KINDS = f"kind IN {tuple(map(str, totals.CALL_KINDS))}"
+"""The SQL condition for calls of a model."""
+
+STEP_KINDS = f"kind IN {(*map(str, totals.CALL_KINDS), 'other', 'agent')}"
+"""The SQL condition for the kinds of calls, and of spans that may be between two calls."""
 
 KEY_BITS = 11
 """The number of bits of a key that distinguish the spans of one microsecond."""
@@ -23,9 +30,8 @@ _SPAN_COLUMNS = ", ".join(f"{name} {column.sql}" for name, column in COLUMNS.ite
 COUNTER_TYPE = "INTEGER NOT NULL DEFAULT 0"
 _SUMS = ", ".join(f"{name} {COUNTER_TYPE}" for name in COUNTER_NAMES)
 
-CALLS_BY_PARENT = """
-    CREATE INDEX IF NOT EXISTS calls_by_parent ON spans (trace, parent_id)
-        WHERE kind IN ('model', 'other', 'agent')"""
+STEPS_BY_PARENT = f"""
+    CREATE INDEX IF NOT EXISTS steps_by_parent ON spans (trace, parent_id) WHERE {STEP_KINDS}"""
 
 TABLES: tuple[str, ...] = (
     # One row for each span, with the columns that lists, filters and skeletons need.
@@ -34,7 +40,7 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX spans_of_trace ON spans (trace)",
     "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",
     "CREATE INDEX roots_of_trace ON spans (trace) WHERE parent_id IS NULL",
-    CALLS_BY_PARENT,
+    STEPS_BY_PARENT,
     "CREATE INDEX spans_by_model ON spans (model) WHERE model IS NOT NULL",
     "CREATE INDEX spans_by_operation ON spans (operation)",
     "CREATE INDEX spans_not_ok ON spans (status) WHERE status != 'ok'",
@@ -132,7 +138,8 @@ TABLES: tuple[str, ...] = (
 
 INDEXES: tuple[str, ...] = (
     "DROP INDEX IF EXISTS model_calls_of_parent",
-    CALLS_BY_PARENT,
+    "DROP INDEX IF EXISTS calls_by_parent",
+    STEPS_BY_PARENT,
     # The short columns of a span in the order of time. New spans are added at the end. Sums over
     # many spans read a tenth of the bytes that the whole rows have.
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
@@ -147,4 +154,4 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""The indexes that versions 6 and 7 of the schema add. They do not change rows."""
+"""The indexes that versions 6 to 8 of the schema add. They do not change rows."""

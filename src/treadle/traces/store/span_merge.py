@@ -363,12 +363,22 @@ def recount(
     """
     found = counted_calls.miscounted(connection, changed, left)
     outdated = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]
-    for row in outdated:
+    flip_counted(connection, outdated, traces, sums)
+
+
+def flip_counted(
+    connection: sqlite3.Connection,
+    rows: Sequence[SpanRow],
+    traces: Mapping[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    """Invert `counted` of these rows, and adjust the sums."""
+    for row in rows:
         corrected = row._replace(counted=1 - row.counted)
         difference = added(counters(corrected), counters(row), -1)
         sums.count(row, labels_of(row.labels), traces[row.trace], difference, 1)
     statements.run(
         connection,
         "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
-        [row.id for row in outdated],
+        [row.id for row in rows],
     )

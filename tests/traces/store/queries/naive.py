@@ -240,7 +240,11 @@ def sums(spans: Sequence[NaiveSpan]) -> NaiveSums:
         input=sum(found.span.tokens.input or 0 for found in counted),
         output=sum(found.span.tokens.output or 0 for found in counted),
         nano=sum(found.nano or 0 for found in counted),
-        unmetered=sum(None in (span.tokens.input, span.tokens.output) for span in replied),
+        unmetered=sum(
+            span.tokens.input is None
+            or (span.tokens.output is None and span.kind is not SpanKind.EMBEDDING)
+            for span in replied
+        ),
         unpriced=sum(span.cost is None for span in replied),
         busy_us=sum(found.span.duration_us or 0 for found in spans),
     )

@@ -4,6 +4,7 @@ import { Badge, KindMark, StatusBadge } from "../../components/Badge";
 import { SpanName } from "../../components/SpanName";
 import { Ago, Labels } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
+import { isModelCall } from "../../format/calls";
 import { duration, shortCost } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { Excerpt } from "./Excerpt";
@@ -82,7 +83,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     width: 7,
     align: "end",
     sort: "tokens",
-    cell: (span) => (span.kind === "model" ? inAndOut(span.tokens) : ""),
+    cell: (span) => (isModelCall(span.kind) ? inAndOut(span.tokens) : ""),
   },
   {
     id: "cost",
@@ -91,7 +92,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     align: "end",
     sort: "cost",
     narrow: (span) => span.cost !== null,
-    cell: (span) => (span.kind === "model" ? shortCost(span.cost) : ""),
+    cell: (span) => (isModelCall(span.kind) ? shortCost(span.cost) : ""),
   },
   {
     id: "run",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
+from treadle.spans.totals import CALL_KINDS
 from treadle.traces.store.results import Columns, Skeleton
 from treadle.traces.store.statements import packed, plain
 
@@ -24,7 +25,7 @@ class Flag(IntFlag):
     OUTSIDE_PARENT = 16
     """The span is not within the time of its parent."""
     UNCOUNTED = 32
-    """The span is a model call that contains another one. Only the inner call counts in sums."""
+    """The span is a model call or an embedding that contains another one, which counts instead."""
 
 
 # The flags are plain integers. Operations on enumeration members took most of the time that the
@@ -143,7 +144,7 @@ def _flags(columns: Columns, node: Node[_Row], position: int) -> int:
         flags |= _UNFINISHED
     elif row.duration_us is None:
         flags |= _CLOCK_SKEW
-    if not row.counted and row.kind == "model":
+    if not row.counted and row.kind in CALL_KINDS:
         flags |= _UNCOUNTED
     parent = columns.parents[position]
     above = columns.starts[parent] if parent >= 0 else None

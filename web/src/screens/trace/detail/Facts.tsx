@@ -61,14 +61,15 @@ function tokens(span: Span): Fact[] {
   ];
 }
 
+const PRICED = {
+  reported: "as reported",
+  prices: "by the price table",
+  base_model: "estimated by the price of the base model",
+} as const;
+
 function money(span: Span, isCounted: boolean): Fact[] {
   if (span.cost === null) return [];
-  const source =
-    span.cost_source === null
-      ? ""
-      : span.cost_source === "prices"
-        ? "by the price table"
-        : "as reported";
+  const source = span.cost_source === null ? "" : PRICED[span.cost_source];
   const about = isCounted ? source : `${source}; counted by the call within`;
   const parts = span.attributes["gen_ai.usage.cost_details"];
   return [

@@ -1,4 +1,5 @@
 // Notable spans: the slowest by their own time, the failed ones, and the totals.
+import { isModelCall } from "../../../format/calls";
 import { FLAG, has, type Tree, textAt } from "./tree";
 
 const SLOWEST = 3;
@@ -67,7 +68,8 @@ function summedUp(tree: Tree): Sums {
   for (let place = 0; place < tree.count; place += 1) {
     if (textAt(tree, tree.statuses, place) === "error") failed.push(place);
     if (has(tree, place, FLAG.unfinished)) sums.unfinished += 1;
-    if (textAt(tree, tree.kinds, place) !== "model" || has(tree, place, FLAG.uncounted)) continue;
+    const isCall = isModelCall(textAt(tree, tree.kinds, place));
+    if (!isCall || has(tree, place, FLAG.uncounted)) continue;
     input = plus(input, tree.inputTokens[place]);
     output = plus(output, tree.outputTokens[place]);
     cost = plus(cost, tree.costs[place]);

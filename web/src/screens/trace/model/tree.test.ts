@@ -161,6 +161,12 @@ test("a model call around another one does not count", () => {
   expect(sumsOf(tree)).toMatchObject({ cost: 2, failed: [1] });
 });
 
+test("an embedding counts as a call of a model", () => {
+  const embedding = { kind: "embedding", status: "ok", depth: 0, start: 0 };
+  const tree = treeOf(skeletonOf([{ ...embedding, cost: 2e9 }, { ...embedding }]));
+  expect(sumsOf(tree)).toMatchObject({ cost: 2, unpriced: 1 });
+});
+
 test("places are found by id", () => {
   const tree = treeOf(randomSkeleton(3));
   expect(tree.ids.every((id, place) => placeOf(tree, id) === place)).toBe(true);
