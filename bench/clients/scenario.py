@@ -102,7 +102,7 @@ def run(
 
     `lacks` states the figures that the client does not send, each with the reason. A key is a
     figure (`provider`), a part (`responses`), a call of a part (`fail/tool`), or a figure of one
-    (`stream/call/first token`). `finish` sends the spans that are still queued.
+    (`stream/call/first token`, `root input`). `finish` sends the spans that are still queued.
     """
     versions = {package: version(package) for package in packages}
     _say({"versions": versions, "lacks": dict(lacks or {})})

@@ -202,7 +202,12 @@ def _compare_part(name: str, rows: list[Row], lacks: Mapping[str, str]) -> Compa
             figures += 1
             got = _FIGURES[figure](found[position])
             if not _is_exact(figure, value, got):
-                keys = (figure, f"{name}/{figure}", f"{name}/{each.name}/{figure}")
+                keys = (
+                    figure,
+                    f"{each.name} {figure}",
+                    f"{name}/{figure}",
+                    f"{name}/{each.name}/{figure}",
+                )
                 excuse = next((lacks[key] for key in keys if key in lacks), None)
                 differences.append(Difference(name, each.name, figure, value, got, excuse))
     differences += _surplus(name, rows, wanted)

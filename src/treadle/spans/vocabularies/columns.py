@@ -44,6 +44,8 @@ class SpanColumns:
     output: str | None = None
     failed: bool = False
     error: str | None = None
+    start_ns: int | None = None
+    """The start in nanoseconds, if attributes state another one than the span."""
 
     def set_kind(self, kind: SpanKind | None, operation: str | None = None) -> None:
         """Set the kind and the operation, unless an earlier vocabulary set the kind."""

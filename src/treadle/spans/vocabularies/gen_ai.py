@@ -132,7 +132,11 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
     if columns.cost is None:
         columns.cost = as_dollars(first("gen_ai.usage.cost", "gen_ai.usage.total_cost"))
     if columns.time_to_first_token_us is None:
-        seconds = first("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token")
+        seconds = first(
+            "gen_ai.response.time_to_first_chunk",
+            "gen_ai.client.operation.time_to_first_chunk",
+            "gen_ai.server.time_to_first_token",
+        )
         columns.time_to_first_token_us = as_microseconds(seconds, _SECOND)
     if columns.time_to_first_token_us is None and "gen_ai.usage.output_tokens" in attributes:
         chunks = ("gen_ai.content.completion.chunk", "llm.content.completion.chunk")

@@ -1,69 +1,54 @@
-"""The vocabularies of Logfire and pydantic-ai, including pydantic-ai's names without a prefix.
+"""The vocabulary of Logfire: its spans, and its instrumentations of model clients.
 
-Current versions send model calls and tools in the vocabulary of OpenTelemetry, which `gen_ai`
-reads. This module reads their additional attributes, and the attributes of earlier versions.
+Current versions send model calls in the vocabulary of OpenTelemetry, which `gen_ai` reads. This
+module reads the additional attributes, and the attributes of version 1 of the format.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from treadle.spans.raw_span import RawStatus
-from treadle.spans.span import Attributes, JsonValue, SpanKind
+from treadle.spans.span import Attributes, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import messages_json, read_messages
 from treadle.spans.vocabularies.values import (
     as_content,
     as_count,
+    as_dollars,
+    as_microseconds,
     as_text,
     as_texts,
     parse_json,
     to_json,
 )
 
-_HISTORIES = ("pydantic_ai.all_messages", "all_messages_events")
+_SCOPES = "logfire."
+"""The prefix of the scopes of Logfire's own instrumentations."""
+_OWN_TAG = "LLM"
+"""The tag that Logfire's instrumentations add to every model call."""
+_SECOND = 1_000_000
 
 
 def _read(columns: SpanColumns) -> None:
     attributes = columns.raw.attributes
+    instrumented = columns.raw.scope.startswith(_SCOPES)
     if columns.name is None:
         columns.name = as_text(attributes.get("logfire.msg"))
     if "logfire.tags" in attributes:
-        columns.labels += as_texts(attributes["logfire.tags"])
-    if "tool_arguments" in attributes or "tool_response" in attributes:
-        columns.set_kind(SpanKind.TOOL)
-    if "agent_name" in attributes or any(name in attributes for name in _HISTORIES):
-        columns.set_kind(SpanKind.AGENT)
-    if columns.kind is SpanKind.TOOL:
-        if columns.input is None:
-            columns.input = as_content(attributes.get("tool_arguments"))
-        if columns.output is None:
-            columns.output = as_content(attributes.get("tool_response"))
-    elif columns.kind is SpanKind.AGENT:
-        _read_agent(columns, attributes)
+        tags = as_texts(attributes["logfire.tags"])
+        columns.labels += [tag for tag in tags if not (instrumented and tag == _OWN_TAG)]
+    if columns.kind in (SpanKind.MODEL, SpanKind.EMBEDDING) and columns.cost is None:
+        columns.cost = as_dollars(attributes.get("operation.cost"))
+    request = parse_json(attributes.get("request_data"))
+    if columns.kind is SpanKind.EMBEDDING and columns.input is None and isinstance(request, dict):
+        columns.input = as_content(request.get("input"))
     elif columns.kind is SpanKind.MODEL:
         _read_call(columns, attributes)
-
-
-def _read_agent(columns: SpanColumns, attributes: Attributes) -> None:
-    if columns.model is None:
-        columns.model = as_text(attributes.get("model_name"))
-    usage = "gen_ai.aggregated_usage."
-    columns.set_tokens(
-        input=attributes.get(f"{usage}input_tokens"),
-        output=attributes.get(f"{usage}output_tokens"),
-        cached=attributes.get(f"{usage}cache_read.input_tokens"),
-        cache_write=attributes.get(f"{usage}cache_creation.input_tokens"),
-        reasoning=attributes.get(f"{usage}details.reasoning_tokens"),
-    )
-    if columns.output is None:
-        columns.output = as_content(attributes.get("final_result"))
-    history: JsonValue = next((attributes[name] for name in _HISTORIES if name in attributes), None)
-    messages = read_messages(history, "user")
-    ends = bool(messages) and messages[-1].get("role") == "assistant"
-    if messages and (columns.input is None or "gen_ai.input.messages" not in attributes):
-        before = messages[:-1] if ends else messages
-        columns.input = messages_json(before, "user", attributes.get("gen_ai.system_instructions"))
-    if columns.output is None and ends:
-        columns.output = to_json([messages[-1]])
+        if instrumented and _only_opened(columns, attributes):
+            # A log has the reply to a streamed call, so this span is not counted as a call.
+            columns.kind = SpanKind.OTHER
+    elif columns.kind is None and columns.output is None:
+        columns.output = as_content(attributes.get("return"))
 
 
 def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
@@ -72,10 +57,19 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
         details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
         if isinstance(details, dict):
             columns.reasoning = as_count(details.get("reasoning_tokens"))
-    _read_earlier(columns, attributes)
-    if columns.raw.scope.startswith("logfire.") and _only_opened(columns, attributes):
-        # A separate span has the reply to a streamed call, so this span is not counted as a call.
-        columns.kind = SpanKind.OTHER
+    events = parse_json(attributes.get("events"))
+    if isinstance(events, list):
+        _read_message_events(columns, events)
+    _read_bodies(columns, attributes)
+    _read_stream(columns, attributes)
+
+
+def _read_stream(columns: SpanColumns, attributes: Attributes) -> None:
+    """Set the start of a streamed call. Logfire reports the call as a log at its end."""
+    raw = columns.raw
+    if attributes.get("logfire.span_type") == "log" and raw.start_ns == raw.end_ns:
+        lasted = as_microseconds(attributes.get("duration"), _SECOND) or 0
+        columns.start_ns = max(0, raw.start_ns - lasted * 1_000)
 
 
 def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
@@ -88,16 +82,36 @@ def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
     return ended and not answered and "gen_ai.response.id" not in attributes
 
 
-def _read_earlier(columns: SpanColumns, attributes: Attributes) -> None:
-    """Read messages of earlier versions, from a list of events or from request and reply bodies."""
-    events = parse_json(attributes.get("events"))
-    if isinstance(events, list):
-        choices = [each for each in events if _is_choice(each)]
-        prompts = [each for each in events if not _is_choice(each)]
-        if columns.input is None:
-            columns.input = messages_json(prompts, "user")
-        if columns.output is None:
-            columns.output = messages_json(choices, "assistant")
+def _read_message_events(columns: SpanColumns, events: list[Any]) -> None:
+    """Read the messages of a list of events. Version 1 has the reply after the request."""
+    items = [each for each in events if isinstance(each, dict)]
+    first = next((index for index, each in enumerate(items) if _is_choice(each)), None)
+    if first is None:  # the Responses API has no choices
+        first = len(items)
+        failed = columns.raw.status is RawStatus.ERROR
+        while first and not failed and items[first - 1].get("role") == "assistant":
+            first -= 1
+    if columns.input is None:
+        columns.input = messages_json(items[:first], "user")
+    if columns.output is None:
+        columns.output = messages_json(items[first:], "assistant")
+    elif thoughts := [thought for each in items[first:] if (thought := _thought(each))]:
+        messages = read_messages(columns.output, "assistant")
+        messages[0].setdefault("reasoning_content", "\n\n".join(thoughts))
+        columns.output = to_json(messages)
+
+
+def _thought(event: Mapping[str, Any]) -> str | None:
+    """Return the reasoning in an event, which `gen_ai.output.messages` lacks."""
+    data = event.get("data")
+    if not isinstance(data, dict) or data.get("type") != "reasoning":
+        return None
+    (message,) = read_messages([data], "assistant")
+    return as_text(message.get("reasoning_content"))
+
+
+def _read_bodies(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read messages of version 1 from the bodies of the request and the reply."""
     for name, role in (("request_data", "user"), ("response_data", "assistant")):
         data = parse_json(attributes.get(name))
         if not isinstance(data, dict):
@@ -109,14 +123,10 @@ def _read_earlier(columns: SpanColumns, attributes: Attributes) -> None:
             columns.output = messages_json(reply, role)
 
 
-def _is_choice(event: Any) -> bool:
-    return isinstance(event, dict) and event.get("event.name") == "gen_ai.choice"
+def _is_choice(event: Mapping[str, Any]) -> bool:
+    return event.get("event.name") == "gen_ai.choice"
 
 
 VOCABULARY = Vocabulary(
-    _read,
-    prefixes=frozenset(
-        {"logfire", "pydantic_ai", "all_messages_events", "events", "tool_arguments",
-         "tool_response", "agent_name", "model_request_parameters"}
-    ),
-)  # fmt: skip
+    _read, prefixes=frozenset({"logfire", "events", "request_data", "operation"})
+)

@@ -13,7 +13,9 @@ from treadle.spans.vocabularies import (
     logfire,
     metadata,
     mlflow,
+    openai_agents,
     openinference,
+    pydantic_ai,
     traceloop,
     vercel,
 )
@@ -28,10 +30,16 @@ _VOCABULARIES = (
     traceloop.VOCABULARY,
     mlflow.VOCABULARY,
     claude_code.VOCABULARY,
+    openai_agents.VOCABULARY,
     gen_ai.VOCABULARY,
+    pydantic_ai.VOCABULARY,
     logfire.VOCABULARY,
 )
 """All vocabularies, the most specific first. Each sets only columns that are still empty."""
+
+
+_CANCELLATIONS = frozenset({"CancelledError", "CancellationException", "TaskCanceledException"})
+"""The names of the exceptions that a cancelled task raises, in Python and other languages."""
 
 
 def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
@@ -48,6 +56,7 @@ def to_span(raw: RawSpan) -> Span:
     usage, inside = read_usage(columns)
     cost, cost_source = price_call(columns, usage)
     status, error = _outcome(columns)
+    start_ns = raw.start_ns if columns.start_ns is None else columns.start_ns
     return Span(
         trace_id=raw.trace_id,
         span_id=raw.span_id,
@@ -55,7 +64,7 @@ def to_span(raw: RawSpan) -> Span:
         kind=columns.kind or SpanKind.OTHER,
         operation=columns.operation or "span",
         name=_name(columns),
-        start_us=raw.start_ns // 1_000,
+        start_us=start_ns // 1_000,
         end_us=None if raw.end_ns is None else raw.end_ns // 1_000,
         status=status,
         error=error,
@@ -72,7 +81,7 @@ def to_span(raw: RawSpan) -> Span:
         user=columns.user,
         release=columns.release,
         metadata=columns.metadata,
-        start_ns=raw.start_ns,
+        start_ns=start_ns,
         end_ns=raw.end_ns,
         attributes=raw.attributes,
         resource=raw.resource,
@@ -126,7 +135,16 @@ def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
         error = as_text(raw.status_message) or columns.error or exception or kind
     if raw.end_ns is None:
         return SpanStatus.UNFINISHED, error
-    return (SpanStatus.ERROR, error) if failed else (SpanStatus.OK, None)
+    if not failed:
+        return SpanStatus.OK, None
+    cancelled = any(_is_cancellation(event) for event in raw.events)
+    return SpanStatus.CANCELLED if cancelled else SpanStatus.ERROR, error
+
+
+def _is_cancellation(event: SpanEvent) -> bool:
+    """Return whether the event is an exception that only says that the operation was cancelled."""
+    kind = event.attributes.get("exception.type")
+    return isinstance(kind, str) and kind.rpartition(".")[2] in _CANCELLATIONS
 
 
 def _exception(events: Iterable[SpanEvent]) -> str | None:

@@ -23,11 +23,19 @@ _TABLE_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_
 """Service tiers whose prices are in the table."""
 
 
+_RATIOS = "pydantic_ai.cache."
+"""The prefix of attributes that describe the cache of a conversation, not the tokens of a call."""
+
+
 def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
     """Return the tokens, and whether the source's input count includes cached tokens.
 
     The second value is None if there are no cached tokens. Unknown counts are None.
     """
+    if columns.kind is SpanKind.MODEL and (columns.input_tokens, columns.output_tokens) == (0, 0):
+        # Every call has tokens. Some clients report zeros for a stream without usage.
+        columns.input_tokens = columns.output_tokens = columns.total_tokens = None
+        columns.cached = columns.cache_write = columns.reasoning = None
     _add_unnamed_counts(columns)
     reported = columns.input_tokens
     cache = (columns.cached or 0) + (columns.cache_write or 0)
@@ -53,7 +61,7 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
     candidates = {
         name: value if type(value) is int else _json_object(value)
         for name, value in columns.raw.attributes.items()
-        if "sage" in name or "oken" in name
+        if ("sage" in name or "oken" in name) and not name.startswith(_RATIOS)
     }
     found = counts_of(candidates)
     if columns.cached is None:

@@ -21,14 +21,19 @@ def as_text(value: JsonValue) -> str | None:
 def as_name(value: JsonValue) -> str | None:
     """Return `value` as an id or a name, or None if it is neither a text nor a number.
 
-    A double such as 1.0 becomes "1".
-
+    A double such as 1.0 becomes "1". Logfire replaces values that look like secrets. Such a
+    replacement is the same for different values, so it is not a name.
     """
+    if isinstance(value, str) and value.startswith(_REDACTED):
+        return None
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return as_text(value)
+
+
+_REDACTED = "[Scrubbed due to "
 
 
 def as_content(value: JsonValue) -> str | None:
