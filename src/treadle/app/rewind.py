@@ -8,6 +8,7 @@ person changed later are never overwritten.
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treadle.app.irreversible_calls import irreversible_calls
@@ -27,7 +28,7 @@ from treadle.app.rewind_plan import (
 from treadle.edits.model import ProposalState
 from treadle.errors import NotFoundError, TreadleError
 from treadle.events.types import ErrorKind
-from treadle.llm.messages import AttachedText, UserMessage
+from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.rewinds import Rewind, RewindScope, RewindStore, UndoneProposal
 
@@ -118,7 +119,8 @@ class Rewinds:
         await self._app.conversations.announce(plan.conversation_id)
         if not scope.moves_conversation:
             return _outcome(plan, stored.proposals)
-        return _outcome(plan, stored.proposals, text=plan.text, attached=plan.attached)
+        outcome = _outcome(plan, stored.proposals)
+        return replace(outcome, text=plan.text, attached=plan.attached, images=plan.images)
 
     async def _undo_rewind(self, reference: str, *, keep_changed: bool) -> RewindOutcome:
         async with self._free(reference) as conversation_id:
@@ -160,8 +162,9 @@ class Rewinds:
             head, messages = entry.parent, len(conversation.entries)
             messages -= conversation.entries.index(entry)
         plan = RewindPlan(
-            conversation.id, prompt, entry.message.text, entry.message.attached, scope, head,
-            messages, code, not_undone,
+            conversation.id, prompt, entry.message.text, entry.message.attached,
+            tuple(each.name for each in entry.message.images), scope, head, messages, code,
+            not_undone,
         )  # fmt: skip
         return plan, Rewind(conversation.id, prompt, scope, head_of(conversation), head, steps)
 
@@ -278,20 +281,10 @@ def _refuse_conflicts(code: CodePlan, done: str, *, keep_changed: bool) -> None:
         )
 
 
-def _outcome(
-    plan: RewindPlan | UndoRewindPlan,
-    steps: Sequence[UndoneProposal],
-    *,
-    text: str | None = None,
-    attached: tuple[AttachedText, ...] = (),
-) -> RewindOutcome:
+def _outcome(plan: RewindPlan | UndoRewindPlan, steps: Sequence[UndoneProposal]) -> RewindOutcome:
+    """The outcome without the content of a prompt."""
+    undone = tuple(each.id for each in steps)
     return RewindOutcome(
-        plan.conversation_id,
-        plan.prompt,
-        plan.scope,
-        plan.head,
-        text,
-        attached,
-        tuple(each.id for each in steps),
+        plan.conversation_id, plan.prompt, plan.scope, plan.head, None, (), (), undone,
         plan.code.conflicts,
-    )
+    )  # fmt: skip

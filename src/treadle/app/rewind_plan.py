@@ -77,7 +77,8 @@ class CodePlan:
 class RewindPlan:
     """The effects of a rewind to the user message `prompt`.
 
-    `text` and `attached` are the content of that message. `head` is the last message of the current
+    `text`, `attached` and `images` are the content of that message. `images` has the names of its
+    images. `head` is the last message of the current
     branch after the rewind, or null if that branch is empty. `messages` counts the messages that
     leave the branch. They stay as another branch. `not_undone` has sentences about effects of tool
     calls that remain.
@@ -87,6 +88,7 @@ class RewindPlan:
     prompt: int
     text: str
     attached: tuple[AttachedText, ...]
+    images: tuple[str, ...]
     scope: RewindScope
     head: int | None
     messages: int
@@ -115,9 +117,9 @@ class RewindOutcome:
     """The result of a rewind, or of undoing a rewind.
 
     `head` is the last message of the current branch, or null if the branch is empty. If the
-    conversation now ends before a prompt, `text` and `attached` are the content of that prompt, so
-    that a person can change it and send it again. Otherwise `text` is null. `proposals` were undone
-    or redone. The files in `conflicts` stayed as they were.
+    conversation now ends before a prompt, `text`, `attached` and `images` are the content of that
+    prompt, so that a person can change it and send it again. Otherwise `text` is null. `proposals`
+    were undone or redone. The files in `conflicts` stayed as they were.
     """
 
     conversation_id: UUID
@@ -126,6 +128,7 @@ class RewindOutcome:
     head: int | None
     text: str | None
     attached: tuple[AttachedText, ...]
+    images: tuple[str, ...]
     proposals: tuple[UUID, ...]
     conflicts: tuple[Conflict, ...]
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,7 +16,6 @@ from treadle.events.changes import ConversationChanged
 from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, SessionStarted
 from treadle.tui.exploration import ExplorationActions
 from treadle.tui.prompt.area import PromptArea
-from treadle.tui.prompt.draft import restored
 from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ class OverlayActions(ExplorationActions):
             notice = f"{notice} These files stay as they were: {', '.join(kept)}."
         self.state.add_notice(notice)
         if outcome.text is not None:
-            self.area.give_back(restored(outcome.text, outcome.attached))
+            draft = self.area.restore(outcome.text, outcome.attached)
+            if missing := set(outcome.images) - {Path(path).name for path in draft.images}:
+                again = f"Attach these images again: {', '.join(sorted(missing))}."
+                self.state.add_notice(again, level="warning")
         self.plan_sync()
 
     @work

@@ -79,7 +79,7 @@ class Data:
         file = PlannedFile("src/key.py", kind, None, 1, 1, diff, True, "src/key.py is reverted.")
         conflict = Conflict(OTHER, "src/[b].py", "Line 3 was changed since.")
         code = CodePlan((), (file,), (conflict,)) if scope.undoes_code else CodePlan()
-        return RewindPlan(ID, prompt, "", (), scope, 1, 2, code, ("A command ran: make.",))
+        return RewindPlan(ID, prompt, "", (), (), scope, 1, 2, code, ("A command ran: make.",))
 
 
 WORKBENCH = cast("Workbench", Data())

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -20,7 +20,7 @@ from textual.widgets import TextArea
 from treadle.errors import StoreError, TreadleError
 from treadle.tui.actions import Action
 from treadle.tui.prompt.completion_list import Choice, CompletionList
-from treadle.tui.prompt.draft import Chip, Draft, Unsent
+from treadle.tui.prompt.draft import Chip, Draft, Unsent, restored
 from treadle.tui.prompt.entries import (
     ShellCommand,
     SlashCommand,
@@ -33,6 +33,9 @@ from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.prompt.queue import MessageQueue, QueueView
 from treadle.tui.prompt.tokens import Token
 from treadle.tui.text import foreign_line
+
+if TYPE_CHECKING:  # not imported at run time, so that the first screen starts sooner
+    from treadle.llm.messages import AttachedText
 
 SAVE_SECONDS = 0.5
 """The draft is saved when no key was pressed for this number of seconds."""
@@ -147,6 +150,16 @@ class PromptArea(Vertical):
         else:
             self.queue.add(draft, 0)
         self.sync()
+
+    def restore(self, message: str, attached: "Sequence[AttachedText]") -> Draft:
+        """Take back a message that was sent, with its chips, and return it.
+
+        If the person did not send the message in a terminal of this machine, only the chips of
+        `attached` are restored.
+        """
+        draft = self.prompt.history_of_messages.sent_as(message) or restored(message, attached)
+        self.give_back(draft)
+        return draft
 
     def offer(self, chip: Chip) -> None:
         """Add a chip at the start of the prompt, or at the cursor if the text begins a command.

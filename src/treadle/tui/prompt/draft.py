@@ -129,28 +129,32 @@ def _sent(part: Part) -> str:
 def _attachment(chip: Chip) -> Attachment | None:
     match chip:
         case CommandOutput(command=command, text=text):
-            return TextAttachment(f"output of {in_line(command)}", text)
+            return TextAttachment(f"{_OUTPUT}{in_line(command)}", text)
         case CodeAttachment() | ItemAttachment():
             return chip
     return None
 
 
 _LINES = re.compile(r"(.+):(\d+)-(\d+)")
+_OUTPUT = "output of "
+"""The beginning of the name of the attached output of a command."""
 
 
 def restored(message: str, attached: "Iterable[AttachedText]") -> Draft:
     """The draft of a message that was sent.
 
-    Attached code becomes a chip if its label is in the text.
+    Attached code and output becomes a chip if its label is in the text.
     """
-    chips = []
-    for each in attached:
-        found = _LINES.fullmatch(each.name)
-        if each.pinned or each.name.startswith("output of "):
-            continue
-        chips.append(
-            CodeAttachment(found[1], int(found[2]), int(found[3]))
-            if found
-            else CodeAttachment(each.name)
-        )
+    chips = [_chip(each) for each in attached if not each.pinned]
     return Draft(tuple(chips)).with_message(message)
+
+
+def _chip(attached: "AttachedText") -> Chip:
+    if attached.name.startswith(_OUTPUT):
+        return CommandOutput(attached.name.removeprefix(_OUTPUT), attached.text)
+    found = _LINES.fullmatch(attached.name)
+    return (
+        CodeAttachment(found[1], int(found[2]), int(found[3]))
+        if found
+        else CodeAttachment(attached.name)
+    )

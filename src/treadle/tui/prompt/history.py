@@ -73,6 +73,21 @@ class History:
             None,
         )
 
+    def sent_as(self, message: str) -> Draft | None:
+        """The newest draft that was sent and saved as `message`, or None.
+
+        A saved message has no secrets.
+        """
+        from treadle.secrets.redactor import redact
+
+        same = (each for each in reversed(self._sent) if each.message == message)
+        saved_as = (
+            each
+            for each in reversed(self._sent)
+            if (each.attachments or each.images) and redact(each.message) == message
+        )
+        return next(same, None) or next(saved_as, None)
+
     def __getitem__(self, position: int) -> Draft:
         return self._sent[position]
 
