@@ -70,6 +70,9 @@ CHECKED = [
     ("sonar-deep-research", "perplexity", Usage(input=1_000, output=5_000, reasoning=4_000), 0.022),
     # 0.02 without output: 1 M * 0.02
     ("text-embedding-3-small", "openai", Usage(input=1_000_000, output=0), 0.02),
+    # embeddings without a provider: 0.02, and 0.12
+    ("text-embedding-3-small", None, Usage(input=1_000_000, output=0), 0.02),
+    ("embed-v4.0", None, Usage(input=1_000_000, output=0), 0.12),
     # free ones
     (
         "meta-llama/llama-3.3-70b-instruct:free",

@@ -52,6 +52,12 @@ _PREFIXES = {
 """Maps the prefixes that routers add to model names to the provider names of genai-prices."""
 
 
+_MAKERS = ("openai", "cohere")
+"""Makers of embedding models, whose models are priced when the provider is unknown.
+
+genai-prices finds a provider by the name of a chat model, but not by that of an embedding model.
+"""
+
 _SNAPSHOT = re.compile(r"(?:[-@](\d{4}-?\d\d-?\d\d)|-(\d\d-\d{4}|\d{4})|[-@]\d{3})(?:-v\d+:\d+)?\Z")
 """Matches the end of a model's name that identifies a snapshot: a date or a revision.
 
@@ -295,7 +301,10 @@ def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | No
     for of_base_model, name in ((False, model), (True, base)):
         if name is None:
             continue
-        for owner, candidate in _candidates(name, None if base_url is not None else provider):
+        candidates = [*_candidates(name, None if base_url is not None else provider)]
+        if provider is None and base_url is None:
+            candidates += [(maker, name) for maker in _MAKERS]
+        for owner, candidate in candidates:
             found = _look(candidate, owner, base_url)
             if found is not None:
                 return _Entry(*found, of_base_model)
