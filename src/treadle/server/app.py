@@ -36,6 +36,7 @@ from treadle.server.routes import (
     front_ends,
     gateway,
     health,
+    langfuse,
     models,
     otlp,
     permissions,
@@ -49,6 +50,7 @@ from treadle.server.routes import (
     sessions,
     tool_statistics,
     tools,
+    traceloop,
     traces,
     turns,
     ui,
@@ -111,6 +113,8 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")
+    for router in (langfuse.router, traceloop.router):
+        app.include_router(router)
     # The gateway's routes are first in the list, since each route before them would delay every
     # gateway call by microseconds.
     app.router.routes[:0] = gateway_routes()

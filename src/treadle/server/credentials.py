@@ -5,10 +5,12 @@ uses the page key, which is valid until the server ends. If another program late
 same port and receives the page key from an open page, the page key is useless to it.
 """
 
+import binascii
 import hmac
 import os
 import secrets
 import tempfile
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,8 +52,7 @@ class Credentials:
     def check_and_remove(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request contains the token or the page key. Removes both from `scope`."""
         found = False
-        scheme, _, candidate = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._is_valid(candidate):
+        if self._is_valid(_secret(headers.get("authorization", ""))):
             _remove(scope, b"authorization")
             found = True
         if HEADER in headers:
@@ -127,6 +128,19 @@ def _create_file(path: Path) -> None:
             return
     finally:
         Path(name).unlink()
+
+
+def _secret(authorization: str) -> str:
+    """Return the secret in a header: a bearer token, or the password of basic authentication."""
+    scheme, _, candidate = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return candidate
+    if scheme.lower() == "basic":
+        try:
+            return b64decode(candidate, validate=True).decode("latin-1").partition(":")[2]
+        except binascii.Error:
+            return ""
+    return ""
 
 
 def _remove(scope: Scope, name: bytes) -> None:

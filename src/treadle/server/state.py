@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -25,6 +25,7 @@ from treadle.errors import StoreError
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
+from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
 from treadle.traces import SqliteTraceStore
@@ -49,6 +50,8 @@ class ServerState:
     """The detector rules of the user."""
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
+    media: UploadedMedia = field(default_factory=UploadedMedia)
+    """Media for spans that refer to them, which clients uploaded separately."""
 
     @property
     def ingest(self) -> IngestQueue:

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from treadle.errors import StoreError, TreadleError
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
 from treadle.server.state import CurrentServer
+from treadle.server.uploaded_media import UploadedMedia
 from treadle.spans.ingest import Decode, IngestQueue
 from treadle.spans.otlp import decode_json, decode_protobuf, respond_json, respond_protobuf
 from treadle.spans.span import Span
@@ -77,14 +78,16 @@ async def traces(server: CurrentServer, request: Request) -> Response:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _response(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
-        decoded = await _receive(server.ingest, request, encoding)
+        decoded = await _receive(server.ingest, server.media, request, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
         return _response(encoding, encoding.status(code, str(error)), status)
     return _response(encoding, encoding.respond(decoded), 200)
 
 
-async def _receive(queue: IngestQueue, request: Request, encoding: _Encoding) -> SpanBatch[Span]:
+async def _receive(
+    queue: IngestQueue, media: UploadedMedia, request: Request, encoding: _Encoding
+) -> SpanBatch[Span]:
     with queue.reservation() as reserve:
         parts = []
         async for part in request.stream():
@@ -95,7 +98,8 @@ async def _receive(queue: IngestQueue, request: Request, encoding: _Encoding) ->
         compression = request.headers.get("content-encoding", "")
         if compression:
             body = await asyncio.to_thread(unpack, body, compression, queue.most_bytes, reserve)
-        return await queue.submit(body, encoding.decode)
+        decode = await media.restoring(body, encoding.decode, queue.most_bytes)
+        return await queue.submit(body, decode)
 
 
 def _response(encoding: _Encoding, body: bytes, status: int) -> Response:
