@@ -15,12 +15,19 @@ from aiohttp import web
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from bench.clients import scenario
+
 _HOP = {"host", "content-length", "connection", "transfer-encoding", "content-encoding"}
 _IDS = ("traceId", "spanId", "parentSpanId")
-_PROGRAM = ("service.name", "telemetry.sdk.language", "telemetry.sdk.name")
+_PROGRAM = (
+    "service.name", "service.version", "langfuse.release", "telemetry.sdk.language",
+    "telemetry.sdk.name",
+)  # fmt: skip
 """The recorded attributes of the program. The others describe the machine."""
 _INSTALLED = re.compile(r'(?<=File \\")/[^"\\]*/(?=site-packages/|bench/|node_modules/)')
 """The folder of the packages, in the traces of exceptions."""
+_UPLOADED = re.compile(r"@@@langfuseMedia:[^@]*@@@|http://127\.0\.0\.1:\d+/v2/images/[\w-]+\.png")
+"""The references to the image of the scenario. The server replaces them by the uploaded image."""
 _PORT = re.compile(r"127\.0\.0\.1(:\d+|\\?\", port: \d+)")
 
 
@@ -37,6 +44,7 @@ class Exports:
         """All exports as one request, without details of the machine."""
         merged = [_without_machine(each) for sent in self.traces for each in sent["resourceSpans"]]
         text = json.dumps({"resourceSpans": merged}, ensure_ascii=False)
+        text = _UPLOADED.sub(scenario.IMAGE, text)
         text = _PORT.sub("127.0.0.1", _INSTALLED.sub("", text)).replace(str(Path.cwd()), ".")
         return dict(json.loads(text))
 

@@ -27,6 +27,9 @@ MAX_METADATA_TEXT = 512
 WAITED = "treadle.approval.waited_us"
 """The attribute with the number of microseconds that a tool call waited for a person."""
 
+EXCEPTION_EVENT = "exception"
+"""The name of the event with which instrumentations report an exception."""
+
 TOOL_NAME_PREFIX = "execute_tool "
 """The prefix of the name of a tool call's span. The name of the tool follows it."""
 

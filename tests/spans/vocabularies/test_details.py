@@ -153,6 +153,122 @@ def test_openai_response_items_become_messages() -> None:
     assert json.loads(chat(gen_ai__output__messages=json.dumps([call])).output or "") == [asked]
 
 
+def test_reasoning_item_belongs_to_the_reply_that_follows_it() -> None:
+    summary = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]
+    thought = {"type": "reasoning", "id": "rs", "summary": summary, "content": None}
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    reply = {"type": "message", "role": "assistant", "content": "a"}
+    made = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for item, expected in (
+        (call, {"content": None, "tool_calls": [made]}),
+        (reply, {"content": "a", "type": "message"}),
+    ):
+        sent = json.dumps([{"role": "user", "content": "q"}, thought, item])
+        assert messages(chat(gen_ai__input__messages=sent)) == [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "reasoning_content": "One.\n\nTwo.", **expected},
+        ]
+    sent = json.dumps([thought, {"role": "user", "content": "q"}])
+    assert messages(chat(gen_ai__input__messages=sent)) == [
+        {"role": "assistant", "content": None, "reasoning_content": "One.\n\nTwo."},
+        {"role": "user", "content": "q"},
+    ]
+
+
+def test_reasoning_item_without_a_summary_adds_nothing() -> None:
+    sent = [{"type": "reasoning", "summary": []}, {"role": "assistant", "content": "a"}]
+    reply = chat(gen_ai__output__messages=json.dumps(sent)).output
+    assert json.loads(reply or "") == [{"role": "assistant", "content": "a"}]
+
+
+def test_parts_of_openai_responses_become_parts_of_messages() -> None:
+    parts = [
+        {"type": "input_text", "text": "see"},
+        {"type": "input_image", "image_url": "data:image/gif;base64,R0k="},
+    ]
+    answer = [{"type": "output_text", "text": "a", "annotations": []}]
+    sent = [{"role": "user", "content": parts}, {"role": "assistant", "content": answer}]
+    image = {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0k="}}
+    assert messages(chat(gen_ai__input__messages=json.dumps(sent))) == [
+        {"role": "user", "content": [{"type": "text", "text": "see"}, image]},
+        {"role": "assistant", "content": "a"},
+    ]
+
+
+def test_chunk_events_have_the_first_token_without_usage() -> None:
+    event = SpanEvent(START // 1_000 + 250, "gen_ai.content.completion.chunk")
+    assert to_span(model(CHAT, event)).time_to_first_token_us == 250
+
+
+@pytest.mark.parametrize(
+    ("call", "of_agent", "of_tool"),
+    [
+        ({"args": ["q"], "kwargs": {}}, "q", '{"args": ["q"], "kwargs": {}}'),
+        ({"args": [], "kwargs": {"a": "q"}}, '{"a": "q"}', '{"a": "q"}'),
+        (
+            {"args": ["q"], "kwargs": {"a": 1}},
+            '{"args": ["q"], "kwargs": {"a": 1}}',
+            '{"args": ["q"], "kwargs": {"a": 1}}',
+        ),
+        ({"args": [1], "kwargs": {}}, '{"args": [1], "kwargs": {}}', '{"args": [1], "kwargs": {}}'),
+        ({"args": "x", "kwargs": None}, *['{"args": "x", "kwargs": null}'] * 2),
+    ],
+)
+def test_recorded_arguments_of_a_function_are_read(
+    call: JsonValue, of_agent: str, of_tool: str
+) -> None:
+    for kind, expected in (("agent", of_agent), ("tool", of_tool)):
+        sent: dict[str, JsonValue] = {
+            "traceloop.span.kind": kind,
+            "traceloop.entity.input": json.dumps(call),
+        }
+        assert to_span(model(sent)).input == expected
+        sent = {
+            "langfuse.observation.type": kind,
+            "langfuse.observation.input": json.dumps(call),
+        }
+        assert to_span(model(sent)).input == expected
+
+
+def test_workflow_has_the_name_of_its_decorator() -> None:
+    attributes: dict[str, JsonValue] = {
+        "traceloop.span.kind": "workflow",
+        "traceloop.entity.name": "forecast",
+    }
+    named = replace(model(attributes), name="forecast.workflow")
+    assert to_span(named).name == "forecast"
+    assert to_span(replace(named, name="renamed")).name == "renamed"
+
+
+def test_vectors_of_an_embedding_are_summarized() -> None:
+    two = {"dimensions": 3, "count": 2}
+    vectors: list[JsonValue] = ["[0.5, 1, 2]", "[1, 2, 3]"]
+    spans: list[dict[str, JsonValue]] = [
+        {"ai.operationId": "ai.embedMany.doEmbed", "ai.values": ['"a"', '"b"'],
+         "ai.embeddings": vectors},
+        {"openinference.span.kind": "EMBEDDING",
+         **{f"embedding.embeddings.{n}.embedding.vector": [0.5, 1, 2] for n in (0, 1)},
+         **{f"embedding.embeddings.{n}.embedding.text": "ab"[n] for n in (0, 1)},
+         "output.value": json.dumps({"data": [{"embedding": [0.5, 1, 2]}] * 2})},
+    ]  # fmt: skip
+    for attributes in spans:
+        span = to_span(model(attributes))
+        assert (span.kind, span.input) == (SpanKind.EMBEDDING, '["a", "b"]')
+        assert json.loads(span.output or "") == two
+
+
+def test_vercel_embed_is_not_an_agent_and_its_text_is_not_quoted() -> None:
+    attributes: dict[str, JsonValue] = {
+        "ai.operationId": "ai.embed",
+        "ai.value": json.dumps("a text"),
+        "ai.embedding": "[0.25, -0.5]",
+        "ai.usage.tokens": 4,
+    }
+    span = to_span(model(attributes))
+    assert (span.kind, span.operation, span.input) == (SpanKind.OTHER, "embed", "a text")
+    assert json.loads(span.output or "") == {"dimensions": 2, "count": 1}
+
+
 @pytest.mark.parametrize("text", ["Hello", "{broken", "[1, 2", '{"a": 1}', "7", ""])
 def test_input_without_messages_is_a_user_message(text: str) -> None:
     (message,) = messages(chat(gen_ai__prompt=text))

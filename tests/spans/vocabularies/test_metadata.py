@@ -75,6 +75,34 @@ def test_metadata_of_an_observation_precedes_that_of_its_trace() -> None:
     assert span.metadata == {"tenant": "globex", "plan": "pro"}
 
 
+def test_langfuse_metadata_is_decoded() -> None:
+    sent: dict[str, JsonValue] = {
+        "langfuse.trace.metadata.tenant": '"acme"',
+        "langfuse.trace.metadata.plan": '{"seats": 5}',
+    }
+    assert mapped(sent).metadata == {"tenant": "acme", "plan.seats": 5}
+
+
+@pytest.mark.parametrize("user", ["alice", 7])
+def test_metadata_omits_the_values_of_other_fields(user: JsonValue) -> None:
+    prefix = "traceloop.association.properties"
+    span = mapped(
+        {
+            f"{prefix}.tenant": "acme",
+            f"{prefix}.session_id": "s",
+            f"{prefix}.user_id": user,
+            f"{prefix}.release": "1.4",
+        }
+    )
+    assert (span.thread_id, span.user, span.release) == ("s", str(user), "1.4")
+    assert span.metadata == {"tenant": "acme"}
+
+
+def test_metadata_keeps_a_user_that_another_attribute_overrides() -> None:
+    span = mapped({"user.id": "alice", "metadata": {"user_id": "bob"}})
+    assert (span.user, span.metadata) == ("alice", {"user_id": "bob"})
+
+
 def test_metadata_is_bounded() -> None:
     values: dict[str, JsonValue] = {f"key{n}": n for n in range(100)}
     limited = mapped({"metadata": json.dumps(values)})

@@ -2,7 +2,7 @@
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns
-from treadle.spans.vocabularies.metadata import METADATA
+from treadle.spans.vocabularies.metadata import METADATA, THREADS_IN_METADATA
 from treadle.spans.vocabularies.values import as_content, as_name, as_texts, parse_json
 
 _LABELS = ("label", "labels", "treadle.labels", "x-label", "http.request.header.x-label")
@@ -13,11 +13,7 @@ _THREADS = (
     "gcp.vertex.agent.session_id", "gcp.vertex.agent.conversation_id",
     "session_id", "sessionId", "conversation_id", "conversationId", "threadId", "chat_id", "chatId",
 )  # fmt: skip
-_IN_METADATA = (
-    "session_id", "thread_id", "conversation_id", "sessionId", "threadId", "conversationId",
-    "session.id", "thread.id", "conversation.id", "chat_id", "chatId", "mlflow.trace.session",
-)  # fmt: skip
-_FLAT_METADATA = tuple(f"{name}.{inner}" for name in METADATA for inner in _IN_METADATA)
+_FLAT_METADATA = tuple(f"{name}.{inner}" for name in METADATA for inner in THREADS_IN_METADATA)
 _RUNS = ("run_id", "run.id", "x-run-id", "http.request.header.x-run-id", "treadle.run_id")
 _OPERATIONS = {
     "db": "db", "http": "http", "rpc": "rpc", "messaging": "messaging", "faas": "faas",
@@ -80,6 +76,6 @@ def _thread_id(attributes: Attributes) -> str | None:
 def _thread_in_metadata(attributes: Attributes) -> str | None:
     for name in METADATA:
         inner = parse_json(attributes.get(name))
-        if isinstance(inner, dict) and (found := _first(inner, _IN_METADATA)):
+        if isinstance(inner, dict) and (found := _first(inner, THREADS_IN_METADATA)):
             return found
     return None

@@ -138,7 +138,7 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
             "gen_ai.server.time_to_first_token",
         )
         columns.time_to_first_token_us = as_microseconds(seconds, _SECOND)
-    if columns.time_to_first_token_us is None and "gen_ai.usage.output_tokens" in attributes:
+    if columns.time_to_first_token_us is None and columns.kind is SpanKind.MODEL:
         chunks = ("gen_ai.content.completion.chunk", "llm.content.completion.chunk")
         moments = [event.at_us for event in columns.raw.events if event.name in chunks]
         columns.set_first_token(min(moments, default=None))

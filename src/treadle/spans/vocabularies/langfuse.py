@@ -14,6 +14,7 @@ from treadle.spans.vocabularies.values import (
     as_name,
     as_text,
     as_texts,
+    function_arguments,
     parse_json,
 )
 
@@ -52,6 +53,7 @@ def _read(columns: SpanColumns) -> None:
     given, returned = (
         attributes.get(f"langfuse.observation.{name}") for name in ("input", "output")
     )
+    given = function_arguments(given, of_tool=columns.kind is SpanKind.TOOL)
     if columns.kind is SpanKind.MODEL:
         columns.input = columns.input or messages_json(given, "user")
         columns.output = columns.output or messages_json(returned, "assistant")

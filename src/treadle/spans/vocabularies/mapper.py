@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 
 from treadle.spans.raw_span import RawSpan, RawStatus
-from treadle.spans.span import TOOL_NAME_PREFIX, Span, SpanEvent, SpanKind, SpanStatus, given_labels
+from treadle.spans.span import (
+    EXCEPTION_EVENT,
+    TOOL_NAME_PREFIX,
+    Span,
+    SpanEvent,
+    SpanKind,
+    SpanStatus,
+    given_labels,
+)
 from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies import (
     claude_code,
@@ -151,7 +159,7 @@ def _exception(events: Iterable[SpanEvent]) -> str | None:
     """Return the type and the message of the last exception, or None."""
     text = None
     for event in events:
-        if event.name == "exception":
+        if event.name == EXCEPTION_EVENT:
             names = ("exception.type", "exception.message")
             parts = [as_text(event.attributes.get(name)) for name in names]
             text = ": ".join(filter(None, parts)) or "an exception"

@@ -16,8 +16,10 @@ _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 _CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call"})
 _RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output"})
 _THOUGHTS = frozenset({"reasoning", "thinking"})
-_IMAGES = frozenset({"image", "image-url", "blob", "uri", "file", "binary"})
-_FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _IMAGES
+_IMAGES = frozenset({"image", "image-url", "blob", "uri", "file", "binary", "input_image"})
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+_ITEMS = _CALLS | _RESULTS | _THOUGHTS
+_FOREIGN = _ITEMS | _IMAGES | (_TEXTS - {"text"})
 
 
 def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
@@ -74,7 +76,7 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
     for name in ("messages", "prompt", "input"):
         if name in value and "role" not in value:
             messages = read_messages(value[name], role)
-            system = value.get("system")
+            system = value.get("system") or value.get("instructions")
             return [*_instructions(system), *messages] if system else messages
     return _message(value, role)
 
@@ -92,7 +94,33 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
             found += _of_list(each, role)  # some programs send one list for each prompt
         else:
             found += read_messages(each, role)
-    return found
+    return _join_thoughts(found)
+
+
+def _join_thoughts(messages: list[Message]) -> list[Message]:
+    """Return the messages, with thoughts added to the reply that follows them.
+
+    OpenAI's Responses API returns the reasoning of a reply as a separate item before it.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        before = joined[-1] if joined else {}
+        if _is_thought(before) and message.get("role") == "assistant":
+            joined.pop()
+            thoughts = [before["reasoning_content"], message.get("reasoning_content")]
+            message["reasoning_content"] = "\n\n".join(filter(None, thoughts))
+        joined.append(message)
+    return joined
+
+
+def _is_thought(message: Message) -> bool:
+    """Return whether a message of the assistant consists only of reasoning."""
+    return (
+        message.get("role") == "assistant"
+        and not message.get("content")
+        and not message.get("tool_calls")
+        and bool(message.get("reasoning_content"))
+    )
 
 
 def _is_part(value: Any) -> bool:
@@ -135,9 +163,9 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
     """Return the messages of one object. Each tool result becomes a separate message."""
     if isinstance(value.get("parts"), list):
         return _of_parts(value)
-    if (
-        "role" not in value and _kind(value) in _CALLS | _RESULTS
-    ):  # an item of OpenAI's Responses API
+    if "role" not in value and _kind(value) in _ITEMS:  # an item of OpenAI's Responses API
+        if _kind(value) in _THOUGHTS and not _thought(value):
+            return []  # the provider does not show the reasoning
         return _of_parts({"role": "assistant", "parts": [value]})
     if "role" not in value and "content" not in value and "tool_calls" not in value:
         return [{"role": role, "content": to_json(value)}]
@@ -187,8 +215,8 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
         elif kind in _RESULTS:
             results.append(_result(part))
         elif kind in _THOUGHTS:
-            thought = _first(part, "content", "text", "thinking") or ""
-            message["reasoning_content"] = message.get("reasoning_content", "") + str(thought)
+            if thought := _thought(part):
+                message["reasoning_content"] = message.get("reasoning_content", "") + thought
         else:
             shown.append(_part(part))
     texts = [each["text"] for each in shown if is_plain_text(each)]
@@ -202,6 +230,18 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
         message["tool_calls"] = calls
     has_more = shown or calls or "reasoning_content" in message
     return results if results and not has_more else [message, *results]
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    """Return the text of a part with reasoning.
+
+    The text may be a list of summaries, as in OpenAI's Responses API, or the JSON text of one.
+    """
+    given = parse_json(_first(part, "content", "text", "thinking", "summary"))
+    if isinstance(given, list):
+        texts = [each.get("text") if isinstance(each, dict) else each for each in given]
+        return "\n\n".join(each for each in texts if isinstance(each, str))
+    return "" if given is None else str(given)
 
 
 def _arguments(value: Mapping[str, Any]) -> Any:
@@ -228,7 +268,7 @@ def _part(part: Any) -> Any:
         return {"type": "text", "text": part}
     if not isinstance(part, dict):
         return part
-    if part.get("type") == "text":
+    if _kind(part) in _TEXTS:
         content = _first(part, "text", "content")
         return {"type": "text", "text": content if isinstance(content, str) else to_json(content)}
     if _kind(part) in _IMAGES and (url := _image_url(part)):
@@ -244,7 +284,7 @@ def _image_url(part: Mapping[str, Any]) -> str | None:
     modality = _first(part, "modality", "kind")
     if not (media.startswith("image/") or modality == "image" or "image" in str(part["type"])):
         return None
-    url = _first(inner, "uri", "url", "image", "data", "content")
+    url = _first(inner, "uri", "url", "image", "image_url", "data", "content")
     if not isinstance(url, str):
         return None
     if url.startswith(("http:", "https:", "data:", "gs:", "s3:")):

@@ -15,6 +15,15 @@ _FLAT_METADATA = tuple(f"{name}." for name in METADATA)
 _PREFIXES = frozenset({"metadata", "langsmith", "langfuse", "mlflow", "ai", "traceloop"})
 """The first parts of the names of attributes that have one key of the metadata each."""
 
+_JSON_METADATA = ("langfuse.observation.metadata.", "langfuse.trace.metadata.")
+"""The names under which each value is JSON text."""
+
+THREADS_IN_METADATA = (
+    "session_id", "thread_id", "conversation_id", "sessionId", "threadId", "conversationId",
+    "session.id", "thread.id", "conversation.id", "chat_id", "chatId", "mlflow.trace.session",
+)  # fmt: skip
+"""The keys of the metadata that name a thread."""
+
 _USERS = (
     "langfuse.user.id", "langfuse.trace.user_id", "user.id", "enduser.id", "user", "user_id",
     "userId", "mlflow.trace.user", "gen_ai.user.id", "gen_ai.user", "gen_ai.request.user",
@@ -57,6 +66,21 @@ def read(columns: SpanColumns, prefixes: set[str]) -> None:
         )
     if columns.release is None and columns.raw.resource:
         columns.release = as_name(columns.raw.resource.get("service.version"))
+    if columns.metadata:
+        _leave_out_fields(columns)
+
+
+def _leave_out_fields(columns: SpanColumns) -> None:
+    """Remove the user, the release and the thread from the metadata. They have their own fields."""
+    fields = (
+        (columns.user, _USERS_IN_METADATA),
+        (columns.release, _RELEASES_IN_METADATA),
+        (columns.thread_id, THREADS_IN_METADATA),
+    )
+    for value, keys in fields:
+        for key in keys:
+            if key in columns.metadata and as_name(columns.metadata[key]) == value:
+                del columns.metadata[key]
 
 
 def _read_flat(columns: SpanColumns, attributes: Attributes) -> None:
@@ -65,7 +89,8 @@ def _read_flat(columns: SpanColumns, attributes: Attributes) -> None:
     for name, value in attributes.items():
         if name.startswith(_FLAT_METADATA):
             prefix = next(each for each in _FLAT_METADATA if name.startswith(each))
-            values.setdefault(name[len(prefix) :], value)
+            given = parse_json(value) if prefix in _JSON_METADATA else value
+            values.setdefault(name[len(prefix) :], given)
     if values:
         columns.add_metadata(values)
 

@@ -6,9 +6,9 @@ The names are from openinference-semantic-conventions 0.1.42.
 from collections.abc import Mapping
 from typing import Any
 
-from treadle.spans.span import Attributes, JsonValue, SpanKind
+from treadle.spans.span import Attributes, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
-from treadle.spans.vocabularies.messages import Message, messages_json, tool_call
+from treadle.spans.vocabularies.messages import Message, messages_json, read_messages, tool_call
 from treadle.spans.vocabularies.values import (
     as_content,
     as_dollars,
@@ -20,6 +20,7 @@ from treadle.spans.vocabularies.values import (
     nest_attributes,
     nest_names,
     parse_json,
+    summarize_vectors,
     to_json,
 )
 
@@ -138,7 +139,7 @@ def _nested(attributes: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]
 
 def _written(found: Any) -> str | None:
     messages = [_message(_inner(each, "message")) for each in list_items(found)]
-    return to_json(messages) if messages else None
+    return to_json(read_messages(messages, "user")) if messages else None
 
 
 def _prompts(found: Any, role: str) -> str | None:
@@ -227,13 +228,14 @@ def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
     if columns.model is None:
         columns.model = as_text(attributes.get("embedding.model_name"))
     _read_call(columns, attributes)
-    if columns.input is None:
-        found = nest_attributes(attributes, _EMBEDDINGS).get(_EMBEDDINGS)
-        given: list[JsonValue] = [
-            _inner(each, "embedding").get("text") for each in list_items(found)
-        ]
-        if given:
-            columns.input = as_content(given[0] if len(given) == 1 else given)
+    found = nest_attributes(attributes, _EMBEDDINGS).get(_EMBEDDINGS)
+    embeddings = [_inner(each, "embedding") for each in list_items(found)]
+    if columns.input is None and embeddings:
+        given = [each.get("text") for each in embeddings]
+        columns.input = as_content(given[0] if len(given) == 1 else given)
+    if columns.output is None:
+        vectors = [each["vector"] for each in embeddings if "vector" in each]
+        columns.output = summarize_vectors(vectors)
 
 
 _CONTENTS = {

@@ -3,9 +3,16 @@
 Traceloop's instrumentations of providers use the vocabulary of OpenTelemetry, which `gen_ai` reads.
 """
 
-from treadle.spans.span import JsonValue, SpanKind
+from treadle.spans.span import Attributes, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
-from treadle.spans.vocabularies.values import as_content, as_name, as_text, as_texts, parse_json
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_name,
+    as_text,
+    as_texts,
+    function_arguments,
+    parse_json,
+)
 
 _KINDS = {
     "workflow": (SpanKind.AGENT, "invoke_workflow"),
@@ -24,13 +31,26 @@ def _read(columns: SpanColumns) -> None:
         columns.set_kind(*_KINDS[kind])
     if columns.kind is SpanKind.TOOL and columns.tool is None:
         columns.tool = as_text(attributes.get("traceloop.entity.name"))
+    if columns.name is None:
+        columns.name = _name(columns.raw.name, attributes)
+    _read_call(columns, attributes)
+    _read_properties(columns, attributes)
+
+
+def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read the arguments and the result of a function."""
     if columns.input is None:
-        columns.input = _arguments(attributes.get("traceloop.entity.input"))
+        given = attributes.get("traceloop.entity.input")
+        is_tool = columns.kind is SpanKind.TOOL
+        columns.input = as_content(function_arguments(given, of_tool=is_tool))
     if columns.output is None:
         result = parse_json(attributes.get("traceloop.entity.output"))
         # Traceloop encodes a returned text as JSON. Other results stay JSON.
         plain = isinstance(result, str)
         columns.output = as_content(result if plain else attributes.get("traceloop.entity.output"))
+
+
+def _read_properties(columns: SpanColumns, attributes: Attributes) -> None:
     for name in _THREADS:
         if columns.thread_id is None:
             columns.thread_id = as_name(attributes.get(_PROPERTIES + name))
@@ -41,12 +61,11 @@ def _read(columns: SpanColumns) -> None:
             columns.labels += as_texts(attributes[_PROPERTIES + name])
 
 
-def _arguments(given: JsonValue) -> str | None:
-    """Return the arguments of a function. An empty list of positional arguments is left out."""
-    value = parse_json(given)
-    if isinstance(value, dict) and set(value) == {"args", "kwargs"} and not value["args"]:
-        return as_content(value["kwargs"])
-    return as_content(given)
+def _name(name: str, attributes: Attributes) -> str | None:
+    """Return the name of a workflow, agent or task, to which Traceloop appends the kind."""
+    entity = as_text(attributes.get("traceloop.entity.name"))
+    kind = attributes.get("traceloop.span.kind")
+    return entity if entity is not None and name == f"{entity}.{kind}" else None
 
 
 VOCABULARY = Vocabulary(_read, prefixes=frozenset({"traceloop"}))

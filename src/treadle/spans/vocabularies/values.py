@@ -1,6 +1,7 @@
 """Readers of attribute values: text, numbers, JSON, dotted names, and names of providers."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.llm.usage import MAX_TOKENS, read_cost
@@ -104,6 +105,37 @@ def to_json(value: Any) -> str | None:
 
 
 _WRITER = json.JSONEncoder(ensure_ascii=False)
+
+
+def summarize_vectors(vectors: Sequence[JsonValue]) -> str | None:
+    """Return the number of vectors and of their dimensions as JSON text, or None without vectors.
+
+    A reader cannot use the numbers of a vector. They stay in the attributes.
+    """
+    if not vectors:
+        return None
+    first = parse_json(vectors[0])
+    dimensions = len(first) if isinstance(first, list) else None
+    return to_json({"dimensions": dimensions, "count": len(vectors)})
+
+
+def function_arguments(given: JsonValue, *, of_tool: bool) -> JsonValue:
+    """Return the arguments of a call that a decorator recorded as `{"args": …, "kwargs": …}`.
+
+    Arguments by name are returned without the empty list of other arguments. If a text is the only
+    argument of a function that is not a tool, that text is returned. Any other value is returned
+    unchanged.
+    """
+    call = parse_json(given)
+    if not isinstance(call, dict) or set(call) != {"args", "kwargs"}:
+        return given
+    positional, named = call["args"], call["kwargs"]
+    if not positional:
+        return named if isinstance(named, dict) else given
+    is_question = isinstance(positional, list) and len(positional) == 1 and not named
+    if is_question and isinstance(positional[0], str) and not of_tool:
+        return positional[0]
+    return given
 
 
 def as_texts(value: JsonValue, *, separator: str | None = None) -> list[str]:

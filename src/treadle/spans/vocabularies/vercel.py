@@ -17,6 +17,7 @@ from treadle.spans.vocabularies.values import (
     as_texts,
     canonical_provider,
     parse_json,
+    summarize_vectors,
     to_json,
 )
 
@@ -40,11 +41,8 @@ def _read(columns: SpanColumns) -> None:
         columns.tool = columns.tool or as_text(attributes.get("ai.toolCall.name"))
         columns.input = as_content(attributes.get("ai.toolCall.args"))
         columns.output = as_content(attributes.get("ai.toolCall.result"))
-    elif columns.kind is SpanKind.EMBEDDING:
-        value = attributes.get("ai.value")
-        columns.input = as_content(
-            attributes.get("ai.values") if value is None else _unquoted(value)
-        )
+    elif "ai.value" in attributes or "ai.values" in attributes:
+        _read_embedding(columns, attributes)
     else:
         given = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
         columns.input = columns.input or _prompt(given)
@@ -61,6 +59,8 @@ def _read_kind(columns: SpanColumns, operation: str, attributes: Attributes) -> 
         columns.set_kind(SpanKind.RETRIEVAL, "rerank")
     elif ".doGenerate" in operation or ".doStream" in operation:
         columns.set_kind(SpanKind.MODEL)
+    elif operation.startswith("ai.embed"):
+        columns.set_kind(SpanKind.OTHER, "embed")  # contains the calls, and repeats their tokens
     elif operation.startswith("ai."):
         columns.set_kind(SpanKind.AGENT)
 
@@ -89,6 +89,19 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
             "ai.response.msToFirstChunk", attributes.get("ai.stream.msToFirstChunk")
         )
         columns.time_to_first_token_us = as_microseconds(waited, _MILLISECOND)
+
+
+def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read the embedded texts, each of which is JSON text, and summarize the vectors."""
+    values = attributes.get("ai.values")
+    texts = [_unquoted(each) for each in (values if isinstance(values, list) else [])]
+    if "ai.value" in attributes:
+        texts = [_unquoted(attributes["ai.value"])]
+    columns.input = as_content(texts[0] if len(texts) == 1 else texts)
+    vectors = attributes.get("ai.embeddings")
+    if "ai.embedding" in attributes:
+        vectors = [attributes["ai.embedding"]]
+    columns.output = summarize_vectors(vectors if isinstance(vectors, list) else [])
 
 
 def _prompt(given: JsonValue) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
-from treadle.spans.span import WAITED, Span, SpanKind
+from treadle.spans.span import EXCEPTION_EVENT, WAITED, Span, SpanKind, SpanStatus
 from treadle.spans.totals import is_call
 from treadle.traces.query.amounts import NANO
 from treadle.traces.store.statements import Text, pack_text, packed
@@ -58,6 +58,9 @@ class RowSource(NamedTuple):
 
 def _error_type(span: Span) -> Text | None:
     failure = span.attributes.get("error.type")
+    if failure is None and span.status is SpanStatus.ERROR:
+        raised = [each for each in span.events if each.name == EXCEPTION_EVENT]
+        failure = raised[-1].attributes.get("exception.type") if raised else None
     return None if failure is None else packed(str(failure))
 
 
