@@ -13,7 +13,13 @@ from treadle.tui.prompt.draft import Draft, PastedText
 from treadle.tui.prompt.key_sets import emacs, vim
 from treadle.tui.prompt.key_sets.steps import Step
 
-VIM_KEYS = [*"hjklwbe0^$gGxXdcyDCSpPuiaIAoOsvV123456789/ q", "escape", "ctrl+r", "left", "f5"]
+VIM_KEYS = [
+    *"hjklwbe0^$gGxXdcyDCSpPuiaIAoOsvV123456789/ qfFtT;,r.\"'([{<B",
+    "escape",
+    "ctrl+r",
+    "left",
+    "f5",
+]
 EMACS_KEYS = [
     "ctrl+a", "ctrl+e", "ctrl+f", "ctrl+b", "ctrl+k", "ctrl+y", "ctrl+w", "ctrl+u", "ctrl+d",
     "ctrl+n", "ctrl+p", "alt+f", "alt+b", "alt+d", "alt+u", "alt+l", "alt+c", "alt+backspace",
@@ -121,6 +127,52 @@ def after(text: str, step: Step) -> str:
         ("a|bc", "sx<escape>", "a|xc"),
         ("a|bc", "X", "|bc"),
         ("  a|b\nc", "Sx<escape>", "|x\nc"),
+        ("one tw|o.three", "diw", "one |.three"),
+        ("one tw|o three", "daw", "one |three"),
+        ("one tw|o", "daw", "on|e"),
+        ("one | two three", "daw", "one| three"),
+        ("one| two", "diw", "one|two"),
+        ("o|ne two", "ciwnew<escape>", "ne|w two"),
+        ("|one two", "viwd", "| two"),
+        ("|", "diw", "|"),
+        ('a = "o|ne \\" two" b', 'di"', 'a = "|" b'),
+        ('a| = "one" b', 'da"', "a = |b"),
+        ("say('o|ne', 'two')", "ci'x<escape>", "say('|x', 'two')"),
+        ("one |two", 'di"', "one |two"),
+        ("f(a, g(b|), c)", "di(", "f(a, g(|), c)"),
+        ("f(a, g(b|), c)", "da)", "f(a, g|, c)"),
+        ("f(a, g(b|), c)", "d2ib", "f(|)"),
+        ("f(a)|, b", "di(", "f(a)|, b"),
+        ("x[o|ne]", "yi[P", "x[on|eone]"),
+        ("{\n  on|e\n}", "diB", "{\n|}"),
+        ("{\n  on|e\n}", "ci{x<escape>", "{\n|x\n}"),
+        ("f(on|e, two)", "vi(d", "f(|)"),
+        ("|one, two, three", "f,", "one|, two, three"),
+        ("|one, two, three", "2f,", "one, two|, three"),
+        ("|one, two, three", "dt,", "|, two, three"),
+        ("|one, two, three", "df,", "| two, three"),
+        ("one, two, thre|e", "F,", "one, two|, three"),
+        ("one, two, thre|e", "dT,", "one, two,|e"),
+        ("|one, two, three", "f,;", "one, two|, three"),
+        ("|one, two, three", "t,;", "one, tw|o, three"),
+        ("|one, two, three", "f,;,", "one|, two, three"),
+        ("|one, two, three", "f,;;", "one, two|, three"),
+        ("|one\ntwo,", "f,", "|one\ntwo,"),
+        ("|a1b1c", "f1d;", "a|c"),
+        ("|one", "rx", "|xne"),
+        ("|one", "2rx", "x|xe"),
+        ("on|e", "2rx", "on|e"),
+        ("|one", "r2", "|2ne"),
+        ("|one\ntwo", "vjrx", "|xxx\nxwo"),
+        ("|one\ntwo", "Vrx", "|xxx\ntwo"),
+        ("|one two three", "dw.", "|three"),
+        ("|one two three four", "dw2.", "|four"),
+        ("|one one", "ciwnew<escape>w.", "new ne|w"),
+        ("|one\ntwo", "A;<escape>G.", "one;\ntwo|;"),
+        ("|abcd", "rx.l.", "x|xcd"),
+        ("|abcd", "vld.", "|"),
+        ("|abcdef", "x3.", "|ef"),
+        ("|ab", ".", "|ab"),
     ],
 )
 def test_vim_edits_as_vim_does(text: str, typed: str, expected: str) -> None:
@@ -193,6 +245,20 @@ async def test_prompt_shows_the_mode_of_vim_and_undoes_its_changes(tmp_path: Pat
         assert prompt.text == "two"
         await terminal.pilot.press("v", "l")
         assert prompt.selection.start != prompt.selection.end
+
+
+async def test_vim_repeats_a_change_with_what_was_typed(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        prompt = terminal.app.area.prompt
+        await use(terminal, KeySet.VIM)
+        prompt.load(Draft(("call(one, two)",)))
+        await terminal.pilot.press("escape", "0", "f", "left_parenthesis", "l", "c", "i", "w")
+        await terminal.write("new")
+        await terminal.pilot.press("escape", "w", "w")
+        await terminal.write(".")
+        assert prompt.text == "call(new, new)"
+        await terminal.pilot.press("u")
+        assert prompt.text == "call(new, two)"
 
 
 async def test_vim_deletes_whole_chips(tmp_path: Path) -> None:

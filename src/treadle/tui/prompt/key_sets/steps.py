@@ -91,7 +91,7 @@ def moved_lines(text: str, at: int, step: int) -> int:
     return min(start + column, line_end(text, start))
 
 
-def _kind(character: str) -> int:
+def word_kind(character: str) -> int:
     """0 for a space, 1 for a letter, a digit or an underscore, and 2 for other characters."""
     if character.isspace():
         return 0
@@ -101,21 +101,21 @@ def _kind(character: str) -> int:
 def next_word(text: str, at: int) -> int:
     """The start of the next word, or the end of the text."""
     end = len(text)
-    if at < end and (kind := _kind(text[at])):
-        while at < end and _kind(text[at]) == kind:
+    if at < end and (kind := word_kind(text[at])):
+        while at < end and word_kind(text[at]) == kind:
             at += 1
-    while at < end and not _kind(text[at]):
+    while at < end and not word_kind(text[at]):
         at += 1
     return at
 
 
 def previous_word(text: str, at: int) -> int:
     """The start of the word before a position, or the start of the text."""
-    while at > 0 and not _kind(text[at - 1]):
+    while at > 0 and not word_kind(text[at - 1]):
         at -= 1
     if at > 0:
-        kind = _kind(text[at - 1])
-        while at > 0 and _kind(text[at - 1]) == kind:
+        kind = word_kind(text[at - 1])
+        while at > 0 and word_kind(text[at - 1]) == kind:
             at -= 1
     return at
 
@@ -123,10 +123,10 @@ def previous_word(text: str, at: int) -> int:
 def word_end(text: str, at: int) -> int:
     """The end of the word at a position or of the next word, or the end of the text."""
     end = len(text)
-    while at < end and not _kind(text[at]):
+    while at < end and not word_kind(text[at]):
         at += 1
     if at < end:
-        kind = _kind(text[at])
-        while at < end and _kind(text[at]) == kind:
+        kind = word_kind(text[at])
+        while at < end and word_kind(text[at]) == kind:
             at += 1
     return at

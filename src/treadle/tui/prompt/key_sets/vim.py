@@ -13,7 +13,8 @@ from treadle.tui.prompt.key_sets.steps import (
     line_start,
     moved_lines,
 )
-from treadle.tui.prompt.key_sets.vim_motions import Motion, Origin, motion
+from treadle.tui.prompt.key_sets.vim_motions import FIND, Motion, Origin, motion
+from treadle.tui.prompt.key_sets.vim_text_objects import TextRange, text_object
 
 _MAX_COUNT = 9_999
 _MAX_UNDO = 100
@@ -21,6 +22,10 @@ _MAX_PUT = 100_000
 """The maximum number of characters that one put command with a count adds to the text."""
 _OPERATORS = frozenset("dcy")
 _VISUAL_OPERATORS = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
+_REPLACE = "r"
+_REPEAT = "."
+_ARGUMENTS = FIND | {_REPLACE}
+"""The keys whose commands end with any character."""
 _HISTORY = {"j": Effect.DOWN, "k": Effect.UP}
 
 
@@ -34,10 +39,27 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Insertion:
+    """The text and the cursor when the insert mode began."""
+
+    text: str
+    cursor: int
+
+    def inserted(self, text: str) -> str:
+        """The text that was inserted at the cursor. It is empty if other text changed as well."""
+        before, rest = self.text[: self.cursor], self.text[self.cursor :]
+        whole = text.startswith(before) and text.endswith(rest) and len(text) > len(self.text)
+        return text[self.cursor : len(text) - len(rest)] if whole else ""
+
+
+@dataclass(frozen=True, slots=True)
 class VimState:
     """The mode, the keys of an incomplete command, and the text that was deleted or copied last.
 
-    `anchor` is where the selection began, and `head` is its other end, the cursor of vim.
+    `anchor` is where the selection began, and `head` is its other end, the cursor of vim. `keys`
+    has the keys since the last complete command. `repeated` and `inserted` are the keys and the
+    inserted text of the last command that changed the text. `found` has the last keys that found a
+    character in a line.
     """
 
     mode: Mode = Mode.INSERT
@@ -50,6 +72,11 @@ class VimState:
     """Whether the register has whole lines."""
     anchor: int = 0
     head: int = 0
+    keys: str = ""
+    insertion: Insertion | None = None
+    repeated: str = ""
+    inserted: str = ""
+    found: str = ""
 
     @property
     def pending(self) -> str:
@@ -76,6 +103,29 @@ def press(state: VimState, text: str, cursor: int, key: str) -> Result:
 
     `key` is a character, or the name of a key in Textual's notation.
     """
+    after, step = _press(state, text, cursor, key)
+    return (after if step is None else _recorded(state, after, text, key, step)), step
+
+
+def _recorded(before: VimState, after: VimState, text: str, key: str, step: Step) -> VimState:
+    """Keep the keys of a command, so that they can be repeated when the command is complete."""
+    if before.mode is Mode.INSERT:
+        if before.insertion is None:
+            return after
+        inserted = before.insertion.inserted(text)
+        return replace(after, keys="", insertion=None, repeated=before.keys, inserted=inserted)
+    if step.effects or (key == _REPEAT and not before.pending):
+        return replace(after, keys="", insertion=None)
+    keys = before.keys + key
+    changed = text if step.change is None else step.change.apply(text)
+    if after.mode is Mode.INSERT:
+        return replace(after, keys=keys, insertion=Insertion(changed, step.cursor))
+    if step.change is not None:
+        return replace(after, keys="", repeated=keys, inserted="")
+    return replace(after, keys="" if after.mode is Mode.NORMAL and not after.pending else keys)
+
+
+def _press(state: VimState, text: str, cursor: int, key: str) -> Result:
     at = max(0, min(cursor, len(text)))
     if state.mode in {Mode.VISUAL, Mode.VISUAL_LINE}:
         at = max(0, min(state.head, len(text)))
@@ -85,14 +135,23 @@ def press(state: VimState, text: str, cursor: int, key: str) -> Result:
         return state, None
     if len(key) != 1 and key != "ctrl+r":
         return _cleared(state, state.mode), None
-    if key in "123456789" or (key == "0" and state.count):
+    if state.prefix not in _ARGUMENTS and (key in "123456789" or (key == "0" and state.count)):
         state = replace(state, count=(state.count + key)[-4:], prefix="")
         return state, _present(state, text, at)
-    if key == "g" and not state.prefix:
-        state = replace(state, prefix="g")
+    if not state.prefix and _is_prefix(state, key):
+        state = replace(state, prefix=key)
         return state, _present(state, text, at)
+    if state.prefix in FIND:
+        state = replace(state, found=state.prefix + key)
     run = _normal if state.mode is Mode.NORMAL else _visual
     return run(state, text, at, key)
+
+
+def _is_prefix(state: VimState, key: str) -> bool:
+    """Whether a command that begins with this key has another key."""
+    if key in "ia":
+        return bool(state.operator) or state.mode is not Mode.NORMAL
+    return key == "g" or key in FIND or (key == _REPLACE and not state.operator)
 
 
 def _escape(state: VimState, text: str, at: int) -> Result:
@@ -106,16 +165,12 @@ def _escape(state: VimState, text: str, at: int) -> Result:
 
 def _normal(state: VimState, text: str, at: int, key: str) -> Result:
     keys = state.prefix + key
+    if not state.operator and (result := _command(state, text, at, keys)) is not None:
+        return result
     if state.operator == keys:
         return _operate(state, text, at, Motion(moved_lines(text, at, state.number - 1), True))
-    if not state.operator:
-        if keys in _OPERATORS:
-            pending = replace(state, operator=key, operator_count=state.count, count="")
-            return pending, Step(at)
-        if keys in _HISTORY and not state.has_count:
-            return _cleared(state, Mode.NORMAL), Step(at, effects=(_HISTORY[keys],))
-        if (command := _COMMANDS.get(keys)) is not None:
-            return command(state, text, at)
+    if state.operator and (found := _object(state, text, at, keys)) is not None:
+        return _operate_on_range(state, text, found.start, found.end)
     moved = _motion(state, text, at, keys)
     if moved is not None and state.operator:
         return _operate(state, text, at, moved)
@@ -123,8 +178,70 @@ def _normal(state: VimState, text: str, at: int, key: str) -> Result:
     return _cleared(state, Mode.NORMAL), Step(_on_character(text, target))
 
 
+def _command(state: VimState, text: str, at: int, keys: str) -> Result | None:
+    """What keys do that need no motion, or None for other keys."""
+    if state.prefix == _REPLACE:
+        end = min(at + state.number, line_end(text, at))
+        return _replace(state, text, at, end, keys.removeprefix(_REPLACE))
+    if keys in _OPERATORS:
+        return replace(state, operator=keys, operator_count=state.count, count=""), Step(at)
+    if keys in _HISTORY and not state.has_count:
+        return _cleared(state, Mode.NORMAL), Step(at, effects=(_HISTORY[keys],))
+    command = _COMMANDS.get(keys)
+    return None if command is None else command(state, text, at)
+
+
 def _motion(state: VimState, text: str, at: int, keys: str) -> Motion | None:
-    return motion(Origin(text, at, state.number, state.has_count, state.operator), keys)
+    return motion(_origin(state, text, at), keys)
+
+
+def _object(state: VimState, text: str, at: int, keys: str) -> TextRange | None:
+    return text_object(_origin(state, text, at), keys)
+
+
+def _origin(state: VimState, text: str, at: int) -> Origin:
+    return Origin(text, at, state.number, state.has_count, state.operator, state.found)
+
+
+def _replace(state: VimState, text: str, start: int, end: int, character: str) -> Result:
+    """Replace each character except line breaks. The range has to be as long as the count."""
+    cleared = _cleared(state, Mode.NORMAL)
+    if state.mode is Mode.NORMAL and end - start < state.number:
+        return cleared, Step(_on_character(text, start))
+    replaced = "".join("\n" if each == "\n" else character for each in text[start:end])
+    cursor = end - 1 if state.mode is Mode.NORMAL else start
+    return cleared, Step(max(0, cursor), Change(start, end, replaced))
+
+
+def _repeat(state: VimState, text: str, at: int) -> Result:
+    """Carry out the last command that changed the text again. A count replaces its count."""
+    keys = state.repeated
+    if state.has_count:
+        keys = str(state.number) + keys.lstrip("123456789")
+    current, changed, cursor = _cleared(state, Mode.NORMAL), text, at
+    for key in keys:
+        current, step = _press(current, changed, cursor, key)
+        if step is None:
+            break
+        changed = changed if step.change is None else step.change.apply(changed)
+        cursor = step.cursor
+    if current.mode is Mode.INSERT:
+        changed = changed[:cursor] + state.inserted + changed[cursor:]
+        cursor = max(line_start(changed, cursor), cursor + len(state.inserted) - 1)
+    return _cleared(current, Mode.NORMAL), Step(
+        _on_character(changed, cursor), _difference(text, changed)
+    )
+
+
+def _difference(text: str, changed: str) -> Change | None:
+    """The shortest change that turns one text into another. None if they are equal."""
+    if text == changed:
+        return None
+    shorter = min(len(text), len(changed))
+    start = next((at for at in range(shorter) if text[at] != changed[at]), shorter)
+    rest = shorter - start
+    end = next((at for at in range(rest) if text[-1 - at] != changed[-1 - at]), rest)
+    return Change(start, len(text) - end, changed[start : len(changed) - end])
 
 
 def _operate(state: VimState, text: str, at: int, moved: Motion) -> Result:
@@ -269,23 +386,37 @@ def _put(state: VimState, text: str, at: int, *, after: bool) -> Result:
 
 
 def _visual(state: VimState, text: str, at: int, key: str) -> Result:
-    first, last = sorted((max(0, min(state.anchor, len(text))), at))
-    if not state.prefix:
-        if (operator := _VISUAL_OPERATORS.get(key)) is not None:
-            operating = replace(state, operator=operator)
-            if state.mode is Mode.VISUAL_LINE:
-                return _operate_on_lines(operating, text, first, first, last)
-            return _operate_on_range(operating, text, first, last + 1)
-        if key == "o":
-            return _selecting(replace(state, anchor=at), text, state.anchor)
-        if key in "vV":
-            mode = Mode.VISUAL if key == "v" else Mode.VISUAL_LINE
-            if mode is state.mode:
-                return _cleared(state, Mode.NORMAL), Step(_on_character(text, at))
-            return _selecting(replace(state, mode=mode), text, at)
-    moved = _motion(state, text, at, state.prefix + key)
+    keys = state.prefix + key
+    if (result := _selection_command(state, text, at, keys)) is not None:
+        return result
     cleared = replace(state, count="", prefix="")
+    found = _object(state, text, at, keys)
+    if found is not None and found.start < found.end:
+        return _selecting(replace(cleared, anchor=found.start), text, found.end - 1)
+    moved = _motion(state, text, at, keys)
     return _selecting(cleared, text, at if moved is None else moved.target)
+
+
+def _selection_command(state: VimState, text: str, at: int, keys: str) -> Result | None:
+    """What keys do with the selection, or None for keys that move the end of the selection."""
+    first, last = sorted((max(0, min(state.anchor, len(text))), at))
+    by_line = state.mode is Mode.VISUAL_LINE
+    if state.prefix == _REPLACE:
+        start, end = (
+            (line_start(text, first), line_end(text, last)) if by_line else (first, last + 1)
+        )
+        return _replace(state, text, start, min(len(text), end), keys.removeprefix(_REPLACE))
+    if (operator := _VISUAL_OPERATORS.get(keys)) is not None:
+        operating = replace(state, operator=operator)
+        if by_line:
+            return _operate_on_lines(operating, text, first, first, last)
+        return _operate_on_range(operating, text, first, last + 1)
+    if keys == "o":
+        return _selecting(replace(state, anchor=at), text, state.anchor)
+    mode = {"v": Mode.VISUAL, "V": Mode.VISUAL_LINE}.get(keys)
+    if mode is state.mode:
+        return _cleared(state, Mode.NORMAL), Step(_on_character(text, at))
+    return None if mode is None else _selecting(replace(state, mode=mode), text, at)
 
 
 def _selecting(state: VimState, text: str, head: int) -> Result:
@@ -315,7 +446,9 @@ def _inserting(state: VimState, cursor: int, change: Change | None = None) -> Re
 
 
 def _cleared(state: VimState, mode: Mode) -> VimState:
-    return VimState(mode, register=state.register, by_line=state.by_line)
+    return replace(
+        state, mode=mode, count="", operator="", operator_count="", prefix="", anchor=0, head=0
+    )
 
 
 def _on_character(text: str, at: int) -> int:
@@ -347,5 +480,6 @@ _COMMANDS: Mapping[str, Callable[[VimState, str, int], Result]] = {
     "/": _search,
     "v": _select,
     "V": _select_lines,
+    _REPEAT: _repeat,
 }
 """The commands of normal mode that need no motion."""

@@ -29,19 +29,49 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a motion begins, its count, and the operator that waits for the motion."""
+    """Where a motion begins, its count, and the operator that waits for the motion.
+
+    `found` has the last keys that found a character in a line, such as "fx".
+    """
 
     text: str
     at: int
     number: int = 1
     has_count: bool = False
     operator: str = ""
+    found: str = ""
+
+
+FIND = frozenset("fFtT")
+"""The keys that find the character that is typed next, in the line of the cursor."""
 
 
 def motion(origin: Origin, keys: str) -> Motion | None:
-    """The motion of some keys, such as "w" or "gg". None if they are not a motion."""
-    found = _MOTIONS.get(keys)
-    return None if found is None else found(origin)
+    """The motion of some keys, such as "w" or "fx". None if they are not a motion."""
+    if keys[0] in FIND and len(keys) > 1:
+        return _find(origin, keys)
+    if keys in (";", ","):
+        found = origin.found if keys == ";" else origin.found.swapcase()[:1] + origin.found[1:]
+        return _find(origin, found, again=True) if found else None
+    move = _MOTIONS.get(keys)
+    return None if move is None else move(origin)
+
+
+def _find(origin: Origin, keys: str, *, again: bool = False) -> Motion | None:
+    """Move to a character of the line. With `again`, `t` and `T` leave out an adjacent match."""
+    text, kind, character = origin.text, keys[0], keys[1]
+    step = 1 if kind.islower() else -1
+    till = step if kind in "tT" else 0
+    at = origin.at + till * again
+    for _ in range(min(origin.number, len(text))):
+        at = (
+            text.find(character, at + 1, line_end(text, origin.at))
+            if step > 0
+            else text.rfind(character, line_start(text, origin.at), max(0, at))
+        )
+        if at < 0:
+            return None
+    return Motion(at - till, inclusive=step > 0)
 
 
 def _repeated(step: Callable[[str, int], int], origin: Origin) -> int:
