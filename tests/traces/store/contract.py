@@ -193,6 +193,18 @@ class Contract:
         assert (run.run_id, run.thread_id, run.sums.totals.spans) == ("run", "thread", 4)
         assert (thread.thread_id, thread.runs) == ("thread", 1)
 
+    def test_the_thread_that_the_root_names_is_the_thread_of_the_trace(
+        self, store: SqliteTraceStore
+    ) -> None:
+        child = replace(span("child", "root", start_us=5), thread_id="automatic")
+        root = replace(span("root", start_us=3), thread_id="thread")
+        earlier = span("earlier", start_us=1)
+        found = []
+        for batch in ([child], [root], [earlier]):
+            store.write(batch).result()
+            found += [run.thread_id for run in store.runs().data]
+        assert found == ["automatic", "thread", "automatic"]
+
     def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(
         self, store: SqliteTraceStore
     ) -> None:

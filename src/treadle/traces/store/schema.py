@@ -70,7 +70,8 @@ TABLES: tuple[str, ...] = (
     # Less frequent merges make writing a tenth cheaper. With this setting, a search reads a few
     # more segments.
     "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
-    # One row for each trace. `own_run` and `own_thread` are the smallest ids that its spans name.
+    # One row for each trace. `own_run` is the smallest id of a run that its spans name.
+    # `own_thread` is the thread that its root names, or the smallest one that its spans name.
     # The run of a trace is `own_run`, or the trace's id if `own_run` is NULL. A trace belongs to
     # the thread of its run.
     f"""CREATE TABLE traces (

@@ -31,7 +31,7 @@ _TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTER_NAMES)
 _STATES = f"""
     SELECT traces.trace_id, traces.id, traces.own_run, traces.own_thread, run_id, root,
         traces.start_us, traces.last_us,
-        spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
+        spans.own_thread, spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
     FROM traces LEFT JOIN spans ON spans.id = traces.root
     WHERE traces.trace_id IN ({{}})"""  # noqa: S608  (names of columns)
 
@@ -40,12 +40,12 @@ _BOUNDS = """
     WHERE trace = ?"""
 
 _BEST_ROOT = """
-    SELECT id, parent_id, kind, start_us, span_id FROM spans
+    SELECT id, own_thread, parent_id, kind, start_us, span_id FROM spans
     WHERE trace = ? AND (parent_id IS NULL OR parent_id = span_id)
     ORDER BY kind != 'run', start_us, span_id LIMIT 1"""
 
 _EARLIEST = """
-    SELECT id, parent_id, kind, start_us, span_id FROM spans WHERE trace = ?
+    SELECT id, own_thread, parent_id, kind, start_us, span_id FROM spans WHERE trace = ?
     ORDER BY start_us, span_id LIMIT 1"""
 
 _SMALLEST = "SELECT min(value) FROM trace_facets WHERE trace = ? AND facet = ?"
@@ -73,6 +73,8 @@ class TraceState:
     old_sums: Counters = field(default_factory=nothing)
     own_run: Text | None = None
     own_thread: Text | None = None
+    root_thread: Text | None = None
+    """The thread that the root names. It is the thread of the whole trace."""
     root: int = 0
     rank: Rank | None = None
     start_us: int | None = None
@@ -108,13 +110,26 @@ class TraceState:
     def add(self, row: SpanRow) -> None:
         """Add the span with this row."""
         self.own_run = _smaller(self.own_run, row.own_run)
-        self.own_thread = _smaller(self.own_thread, row.own_thread)
+        if self.root_thread is None:
+            self.own_thread = _smaller(self.own_thread, row.own_thread)
         last = last_us(row)
         self.start_us = row.start_us if self.start_us is None else min(self.start_us, row.start_us)
         self.last_us = last if self.last_us is None else max(self.last_us, last)
         rank = _rank(row.parent_id, row.kind, row.start_us, row.span_id)
         if self.rank is None or rank <= self.rank:
             self.root, self.rank, self.uprooted = row.id, rank, False
+            self._name_thread(row.own_thread)
+
+    def _name_thread(self, root_thread: Text | None) -> None:
+        """Set the thread of the trace to the thread that its new root names.
+
+        If the former root named the thread, and the new root does not name one, the smallest id is
+        unknown.
+        """
+        self.unnamed |= self.root_thread is not None and root_thread is None
+        self.root_thread = root_thread
+        if root_thread is not None:
+            self.own_thread = root_thread
 
     def count(self, counters: Counters, sign: int) -> None:
         """Add `counters` to the sums, or subtract them if `sign` is -1."""
@@ -127,11 +142,6 @@ class TraceState:
         """
         if self.empty:
             return
-        if self.unnamed:
-            self.own_run, self.own_thread = (
-                connection.execute(_SMALLEST, (self.id, facet)).fetchone()[0]
-                for facet in ("run", "thread")
-            )
         if self.shrunk:
             self.start_us, self.last_us = connection.execute(_BOUNDS, (self.id,)).fetchone()
         if self.uprooted:
@@ -139,7 +149,14 @@ class TraceState:
                 connection.execute(_BEST_ROOT, (self.id,)).fetchone()
                 or connection.execute(_EARLIEST, (self.id,)).fetchone()
             )
-            self.root, self.rank = found[0], _rank(*found[1:])
+            self.root, self.rank = found[0], _rank(*found[2:])
+            self._name_thread(found[1])
+        if self.unnamed:
+            self.own_run, smallest = (
+                connection.execute(_SMALLEST, (self.id, facet)).fetchone()[0]
+                for facet in ("run", "thread")
+            )
+            self.own_thread = smallest if self.root_thread is None else self.root_thread
 
 
 def trace_states(
@@ -148,13 +165,14 @@ def trace_states(
     """Return the state of each trace. An unknown trace gets a new state with a new id."""
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
-    for trace_id, id_, run, thread, run_id, root, start, last, *rest in statements.select(
+    for trace_id, id_, run, thread, run_id, root, start, last, named, *rest in statements.select(
         connection, _STATES, unique
     ):
         sums = list(rest[4:])
         rank = None if rest[3] is None else _rank(*rest[:4])
+        own = thread if named is None else named
         found[trace_id] = TraceState(
-            id_, trace_id, run_id, sums, run, thread, root, rank, start, last, sums
+            id_, trace_id, run_id, sums, run, own, named, root, rank, start, last, sums
         )
     new = [trace_id for trace_id in unique if trace_id not in found]
     if new:

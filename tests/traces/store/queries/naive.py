@@ -2,11 +2,11 @@
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.spans.naive_counts import naive_counted
-from treadle.spans.span import Span, SpanKind, SpanStatus, more_complete
+from treadle.spans.span import Span, SpanKind, SpanStatus, more_complete, true_root
 from treadle.traces.query import Condition, Field, GroupBy, Operator, Query, Sort, SortKey
 from treadle.traces.query.conditions import NUMERIC
 from treadle.traces.query.patterns import compiled
@@ -58,9 +58,7 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
         spans[key] = more_complete(spans[key], span) if key in spans else span
     runs = _derived(spans.values(), lambda span: span.trace_id, lambda span: span.run_id)
     run_of = {trace: own if own is not None else trace for trace, own in runs.items()}
-    threads = _derived(
-        spans.values(), lambda span: run_of[span.trace_id], lambda span: span.thread_id
-    )
+    threads = _threads(spans.values(), run_of)
     counted_keys = naive_counted(spans.values())
     found = []
     for key, span in spans.items():
@@ -80,6 +78,21 @@ def _derived(
         known = [each for each in (name, before) if each is not None]
         smallest[whole(span)] = min(known) if known else None
     return smallest
+
+
+def _threads(spans: Iterable[Span], run_of: Mapping[str, str]) -> dict[str, str | None]:
+    """The thread of each run: the smallest one of its traces. A root names that of its trace."""
+    traces: dict[str, list[Span]] = {}
+    for span in spans:
+        traces.setdefault(span.trace_id, []).append(span)
+    named: dict[str, list[str]] = {}
+    for trace, members in traces.items():
+        root = true_root(members)
+        assert root is not None
+        own = [each.thread_id for each in members if each.thread_id is not None]
+        own = own if root.thread_id is None else [root.thread_id]
+        named.setdefault(run_of[trace], []).extend(own)
+    return {run: min(own) if own else None for run, own in named.items()}
 
 
 def fits(found: NaiveSpan, query: Query) -> bool:
