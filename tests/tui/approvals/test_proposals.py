@@ -1,12 +1,17 @@
 """The list of proposals: states, decisions and their outcomes, and explained conflicts."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from textual.widgets import Static
 
 from tests.tui.approvals.asking import ask, finish, open_answers, open_proposal, stop
 from tests.tui.approvals.scripts import CALC, DONE, EDIT, repository
 from tests.tui.terminal import Terminal, running
+from treadle.app.proposal_answers import ListedProposal
+from treadle.tui.local_workbench import LocalWorkbench
 from treadle.tui.screens.proposals import ProposalsScreen
 
 
@@ -44,6 +49,25 @@ async def test_applied_proposal_is_undone_and_redone(tmp_path: Path) -> None:
         await terminal.pilot.press("r")
         await terminal.until(lambda: "Applied: 2 files are written." in message(terminal))
         assert "LIMIT = 20" in (root / "calc.py").read_text()
+
+
+async def test_a_key_waits_for_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, gate = repository(tmp_path), asyncio.Event()
+    read = LocalWorkbench.proposals
+
+    async def slowly(workbench: LocalWorkbench) -> Sequence[ListedProposal]:
+        await gate.wait()
+        return await read(workbench)
+
+    async with running(tmp_path, [EDIT, DONE]) as terminal:
+        await apply_edit(terminal)
+        monkeypatch.setattr(LocalWorkbench, "proposals", slowly)
+        await terminal.app.run_named("proposals")
+        await terminal.until(lambda: isinstance(terminal.app.screen, ProposalsScreen))
+        await terminal.pilot.press("u")
+        gate.set()
+        await terminal.until(lambda: "Undone: 2 files are restored." in message(terminal))
+        assert (root / "calc.py").read_text() == CALC
 
 
 async def test_conflict_of_an_undo_is_explained_and_the_rest_can_be_undone(tmp_path: Path) -> None:

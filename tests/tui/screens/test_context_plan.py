@@ -1,6 +1,8 @@
 """The context plan: the parts of the next prompt, and of a recorded request."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Input
@@ -8,6 +10,8 @@ from textual.widgets import Input
 from tests.fakes.replies import Answer
 from tests.tui.screens.saved import on, opened, rows_shown, saved
 from tests.tui.terminal import Terminal, running
+from treadle.app.context_plan import ContextPlan, ItemState
+from treadle.tui.local_workbench import LocalWorkbench
 from treadle.tui.screens.context_plan import ContextPlanScreen, RecordedContextScreen
 from treadle.tui.screens.past_requests import PastRequestsScreen
 from treadle.tui.screens.words import WordsScreen
@@ -25,6 +29,13 @@ def tokens(terminal: Terminal) -> int:
     shown = plan(terminal)._plan
     assert shown is not None
     return shown.tokens
+
+
+def left_out(terminal: Terminal) -> set[str]:
+    """The parts that are left out."""
+    rows = plan(terminal)._list.rows
+    parts = (row.value for row in rows if row.value is not None)
+    return {part.item.name for part in parts if part.item.state is ItemState.LEFT_OUT}
 
 
 async def choose(terminal: Terminal, name: str) -> None:
@@ -55,6 +66,29 @@ async def test_leaving_out_and_taking_in_changes_the_numbers(
         await terminal.until(lambda: "You left it out." in terminal.text())
         await terminal.pilot.press("x")
         await terminal.until(lambda: tokens(terminal) == whole)
+
+
+async def test_a_part_that_is_left_out_quickly_keeps_the_change_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, read = asyncio.Event(), LocalWorkbench.plan_context
+
+    async def slowly(*arguments: Any, **options: Any) -> ContextPlan:
+        await gate.wait()
+        return await read(*arguments, **options)
+
+    async with running(tmp_path, size=(120, 40)) as terminal:
+        await shown(terminal)
+        await opened(terminal, "context")
+        monkeypatch.setattr(LocalWorkbench, "plan_context", slowly)
+        await choose(terminal, "grep")
+        await terminal.pilot.press("x")
+        await choose(terminal, "read_file")
+        pressed = asyncio.create_task(terminal.pilot.press("x"))
+        await terminal.pilot.pause()
+        gate.set()
+        await pressed
+        await terminal.until(lambda: left_out(terminal) == {"grep", "read_file"})
 
 
 async def test_tool_that_is_left_out_is_not_offered(tmp_path: Path) -> None:

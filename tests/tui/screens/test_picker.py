@@ -40,10 +40,12 @@ class Names(Picker[str, str]):
         super().__init__()
         self.names = names
         self.error = error
-        self.reads = 0
+        self.gate = asyncio.Event()
+        """Rows are read while it is set."""
+        self.gate.set()
 
     async def find_rows(self, query: str) -> Sequence[Row[str]]:
-        self.reads += 1
+        await self.gate.wait()
         if self.error is not None:
             raise self.error
         return filtered((named(str(i), name) for i, name in enumerate(self.names)), query)
@@ -125,6 +127,44 @@ async def test_enter_waits_for_the_rows_of_the_typed_filter() -> None:
         await field.action_submit()
         await settled(pilot)
     assert app.result == "two"
+
+
+async def test_an_action_waits_for_the_first_rows() -> None:
+    picker = Names(["one", "two"])
+    picker.gate.clear()
+    async with Window(picker).run_test() as pilot:
+        acting = asyncio.create_task(picker.settled())
+        await pilot.pause()
+        assert not acting.done()
+        picker.gate.set()
+        assert await acting == "one"
+
+
+async def test_an_action_waits_for_the_rows_of_the_typed_filter() -> None:
+    picker = Names(["one", "two"])
+    async with Window(picker).run_test() as pilot:
+        await settled(pilot)
+        picker.gate.clear()
+        await pilot.press("w")
+        acting = asyncio.create_task(picker.settled())
+        await pilot.pause()
+        picker.gate.set()
+        assert await acting == "two"
+
+
+async def test_an_action_does_not_reach_a_row_that_was_not_seen() -> None:
+    picker = Names(["one", "two"])
+    async with Window(picker).run_test() as pilot:
+        await settled(pilot)
+        picker.gate.clear()
+        picker.highlight("1")
+        picker.names = ["one"]
+        picker.reload()
+        acting = asyncio.create_task(picker.settled())
+        await pilot.pause()
+        picker.gate.set()
+        assert await acting is None
+        assert await picker.settled() == "one"
 
 
 async def test_failed_choice_shows_the_error_with_its_hint_and_stays_open() -> None:

@@ -25,6 +25,7 @@ class BranchesScreen(Picker[Exchange, Session]):
     BINDINGS: ClassVar[list[BindingType]] = [*LIST_BINDINGS, *CLOSE_BINDINGS]
     TITLE_TEXT = "Branches"
     FILTER = "Type to find a message. Enter continues after it."
+    NO_MATCH = "No message matches."
 
     def __init__(self, workbench: Workbench, session: Session) -> None:
         super().__init__()

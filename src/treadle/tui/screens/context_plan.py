@@ -117,8 +117,11 @@ class ContextPlanScreen(Picker[Part, None]):
     # The methods that run the actions in `treadle.tui.actions`.
 
     async def action_leave_out(self) -> None:
-        """Leave out the part, or take it in again."""
-        if (value := self.highlighted) is not None:
+        """Leave out the part, or take it in again.
+
+        The change is one of the plan as it is read, so the plan must be read before it.
+        """
+        if (value := await self.settled()) is not None:
             try:
                 await self._toggle(value)
             except TreadleError as error:
@@ -130,7 +133,7 @@ class ContextPlanScreen(Picker[Part, None]):
 
         If an attached file is highlighted, it is suggested.
         """
-        value = self.highlighted
+        value = await self.settled()
         suggested = value.item.name if value and value.kind is SectionKind.ATTACHED else ""
         question = Content("Pin the file PATH, or lines of it as PATH:FIRST-LAST:")
         name = await self.app.push_screen_wait(WordsScreen(question, suggested))

@@ -50,7 +50,8 @@ class ModelsScreen(Picker[Choice, str]):
     TITLE_TEXT = "Models"
     PLACE = Where.MODELS
     FILTER = "Type to find a model. “tools” or “images” finds models that take them."
-    EMPTY = "No model matches."
+    EMPTY = "No provider is set up, so there are no models."
+    NO_MATCH = "No model matches."
 
     def __init__(self, workbench: Workbench, current: str | None) -> None:
         """`current` is the model of the session, or None if the settings select it."""
@@ -91,7 +92,7 @@ class ModelsScreen(Picker[Choice, str]):
     @work
     async def action_save_model(self) -> None:
         """Save the model in the configuration, and use it."""
-        if (value := self.highlighted) is None:
+        if (value := await self.settled()) is None:
             return
         try:
             self._check(value)
@@ -108,7 +109,7 @@ class ModelsScreen(Picker[Choice, str]):
     @work
     async def action_test_model(self) -> None:
         """Ask the model a small question."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None or self._tests.get(value.name, ...) is None:
             return
         self._tests[value.name] = None
@@ -128,7 +129,7 @@ class ModelsScreen(Picker[Choice, str]):
     @work
     async def action_show_vendors(self) -> None:
         """List the vendors of the model."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None or value.model is None:
             return
         provider = value.provider.provider

@@ -22,7 +22,7 @@ class Palette(Picker[Action, str]):
     TITLE_TEXT = "Command palette"
     FILTER = "Type the name of an action"
     HAS_PREVIEW: ClassVar[bool] = False
-    EMPTY = "No action has such a name."
+    NO_MATCH = "No action has such a name."
 
     def __init__(self, actions: Sequence[Action], key_set: KeySet) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ class PastRequestsScreen(Picker[Span, tuple[str, str]]):
     TITLE_TEXT = "Past requests"
     FILTER = "Type to find a request by its prompt or model"
     EMPTY = "No request of this conversation is recorded."
+    NO_MATCH = "No request matches."
     HAS_PREVIEW = False
 
     def __init__(self, workbench: Workbench, conversation_id: UUID) -> None:

@@ -69,7 +69,7 @@ class PermissionsScreen(Picker[Permission, None]):
     @work(exclusive=True, group="revoke")
     async def action_revoke_permission(self) -> None:
         """Revoke the highlighted permission."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         try:

@@ -5,6 +5,7 @@ messages and a line with its keys. On a wide terminal, the preview is next to th
 terminal, it is below the list. A small terminal shows no preview.
 """
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -85,10 +86,10 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     FILTER: ClassVar[str | None] = "Type to filter"
     """The hint in the empty filter line. None for a picker without a filter."""
     HAS_PREVIEW: ClassVar[bool] = True
-    EMPTY: ClassVar[str] = "Nothing matches."
-    """The message when there are no rows."""
-    NO_MATCH: ClassVar[str] = ""
-    """The message if a filter matches no row. If it is empty, `EMPTY` is shown."""
+    EMPTY: ClassVar[str] = "There is nothing to show."
+    """The message if there are no rows and no filter."""
+    NO_MATCH: ClassVar[str] = "Nothing matches."
+    """The message if the filter matches no row."""
 
     def __init__(self, query: str = "") -> None:
         super().__init__()
@@ -96,7 +97,12 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         self._is_empty = False
         self._list: RowList[T] = RowList()
         self._list.id = "list"
-        self._rows_requested = self._reading_rows = self._choose_later = False
+        self._rows_requested = self._choose_later = False
+        self._rows_read = asyncio.Event()
+        """Cleared while rows are read."""
+        self._rows_read.set()
+        self._read_query = query
+        """The filter of the rows that are shown."""
         self._preview_requested = self._drawing_preview = False
         self._message = "", False
 
@@ -135,6 +141,21 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         row = self._list.highlighted
         return None if row is None else row.value
 
+    async def settled(self) -> T | None:
+        """Wait until the rows are read, and return the value of the highlighted row.
+
+        An action on the highlighted row calls this method in a worker, so that a key that is
+        pressed early is not lost. Returns None if the row that was highlighted is gone, unless the
+        person changed the filter: the action must not reach a row that the person did not see.
+        """
+        seen, query = self._list.highlighted, self._read_query
+        await self._rows_read.wait()
+        row = self._list.highlighted
+        is_other = seen is not None and row is not None and row.key != seen.key
+        if row is None or (is_other and query == self._read_query):
+            return None
+        return row.value
+
     def reload(self, message: str = "", *, error: bool = False) -> None:
         """Read the rows again. The highlighted row stays highlighted if it still exists.
 
@@ -142,8 +163,8 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         """
         self._message = message, error
         self._rows_requested = True
-        if not self._reading_rows and self.is_attached:
-            self._reading_rows = True
+        if self._rows_read.is_set() and self.is_attached:
+            self._rows_read.clear()
             self._read_rows()
 
     def reload_preview(self) -> None:
@@ -235,20 +256,22 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
                 self._rows_requested = False
                 await self._read_rows_once()
         finally:
-            self._reading_rows = False
+            self._rows_read.set()
         if self._choose_later:
             self._choose_later = False
             await self.action_choose()
 
     async def _read_rows_once(self) -> None:
+        query = self._query
         try:
-            rows = await self.find_rows(self._query)
+            rows = await self.find_rows(query)
         except TreadleError as error:
             self._list.show_rows(())
             self.show_error(error)
             return
         (message, is_error), self._message = self._message, ("", False)
         self._list.show_rows(rows)
+        self._read_query = query
         if message:
             self._is_empty = not rows
             self.show_message(message, error=is_error)
@@ -262,7 +285,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     @property
     def _absence(self) -> str:
         """The reason why the list is empty."""
-        return self.NO_MATCH if self._query and self.NO_MATCH else self.EMPTY
+        return self.NO_MATCH if self._query.strip() else self.EMPTY
 
     @work
     async def _draw_preview(self) -> None:
@@ -299,7 +322,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     async def action_choose(self) -> None:
         """Choose the highlighted row. While rows are read, the choice waits for the new rows."""
         value = self.highlighted
-        if self._reading_rows:
+        if not self._rows_read.is_set():
             self._choose_later = True
             return
         if value is None:

@@ -104,7 +104,7 @@ class ProposalsScreen(Picker[ListedProposal, None]):
 
     @work(exclusive=True, group="decision")
     async def _decide(self, decision: Decision) -> None:
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         answers = decision in {Decision.APPLY, Decision.DENY}

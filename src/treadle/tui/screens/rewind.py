@@ -24,7 +24,8 @@ class RewindScreen(Picker[Exchange, RewindOutcome]):
 
     TITLE_TEXT = "Rewind"
     FILTER = "Type to find a prompt. Enter shows what changes before it happens."
-    EMPTY = "No prompt matches."
+    EMPTY = "The conversation has no prompt yet."
+    NO_MATCH = "No prompt matches."
 
     def __init__(self, workbench: Workbench, session: Session) -> None:
         super().__init__()

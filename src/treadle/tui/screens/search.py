@@ -114,7 +114,8 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
     TITLE_TEXT = "Search the code"
     PLACE = Where.SEARCH
     FILTER = "Type a symbol, a path or a question"
-    EMPTY = "There is no code to show. Type a symbol, a path or a question."
+    EMPTY = "Type a symbol, a path or a question."
+    NO_MATCH = "No code matches."
     BINDINGS = bindings(Where.SEARCH)
 
     def __init__(
@@ -190,7 +191,7 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
     @work(exclusive=True, group="editor")
     async def action_search_edit(self) -> None:
         """Open the highlighted code in the editor at its line."""
-        code = self.highlighted
+        code = await self.settled()
         if code is None:
             return
         try:
@@ -200,7 +201,7 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
 
     @work(exclusive=True, group="walk")
     async def _step(self, relation: Relation) -> None:
-        code = self.highlighted
+        code = await self.settled()
         if code is None:
             return
         if code.kind in TEXT_KINDS:

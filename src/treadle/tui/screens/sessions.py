@@ -51,7 +51,8 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     TITLE_TEXT = "Sessions"
     PLACE = Where.SESSIONS
     FILTER = "Type to find a session by its title, model or state"
-    EMPTY = "There is no such session."
+    EMPTY = "There are no sessions yet. Your first message begins one."
+    NO_MATCH = "No session matches."
 
     def __init__(self, workbench: Workbench, current: UUID | None) -> None:
         """`current` is the conversation on the screen."""
@@ -81,7 +82,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
         count = len(self._found)
         if count == LISTED:
             return f"the last {LISTED:,}"
-        return f"{count:,}" if count else "none yet: your first message begins one"
+        return f"{count:,}" if count else ""
 
     async def preview(self, value: ConversationSummary, columns: int) -> Content:  # noqa: ARG002
         """Return the facts and the last exchanges of a conversation."""
@@ -101,7 +102,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     @work
     async def action_rename_session(self) -> None:
         """Ask for a new title of the conversation, and save it."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         question = Content("The new title:")
@@ -113,7 +114,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     @work
     async def action_show_branches(self) -> None:
         """Show the tree of branches, and resume at the chosen message."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         try:
@@ -128,7 +129,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     @work
     async def action_export_session(self) -> None:
         """Ask for a path, and write the conversation to a new file."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         question = Content("Write to the file (.json: all branches, otherwise Markdown):")
@@ -147,7 +148,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     @work
     async def action_delete_session(self) -> None:
         """State what would be lost, and delete the conversation if the person agrees."""
-        value = self.highlighted
+        value = await self.settled()
         if value is None:
             return
         if await self.app.push_screen_wait(QuestionScreen(self._loss(value))):

@@ -43,6 +43,8 @@ class TraceScreen(Picker[int, AnalystQuestion]):
     TITLE_TEXT = "Flight recorder"
     PLACE = Where.TRACE
     FILTER = "Type to find spans by name, content of the row, or id"
+    EMPTY = "The trace has no spans."
+    NO_MATCH = "No span matches."
     BINDINGS = bindings(Where.TRACE)
 
     def __init__(self, workbench: Workbench, trace_id: str, span_id: str | None = None) -> None:
