@@ -23,7 +23,6 @@ from treadle.events.types import (
 from treadle.ids import IdSource, new_id
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import (
-    LENGTH_REASONS,
     AssistantMessage,
     AttachedText,
     NoteMessage,
@@ -38,6 +37,7 @@ from treadle.session.calibration import Calibration
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.conversations import ConversationStore
+from treadle.session.cut_replies import CUT_NOTICES, CUTS
 from treadle.session.history import result_limit
 from treadle.session.limits import LimitReachedError, Limits, UsageTotal
 from treadle.session.model_requests import ModelRequests, ReceivedReply
@@ -66,20 +66,10 @@ lists the lines of the context among the sources of the answer.
 ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
 """The type of functions that read the current text of a conversation's pinned code."""
 
-_CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
-    "content_filter": StopReason.CONTENT_FILTER
-}
-"""Maps the finish reason of an incomplete reply to the stop reason of the session."""
-
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
     "received. Send less in one reply."
 )
-
-_CUT_NOTICES = {
-    StopReason.LENGTH: "The reply was truncated at the provider's maximum length.",
-    StopReason.CONTENT_FILTER: "The provider's content filter truncated the reply.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +253,7 @@ class RequestSession:
             received = await self._model_requests.ask(turn, last=ending if last else None)
             message = received.reply.message
             text = self._text = message.text or ""
-            cut = _CUTS.get((received.reply.finish_reason or "").lower())
+            cut = CUTS.get((received.reply.finish_reason or "").lower())
             message, cut_off = await self._without_incomplete_calls(message, cut)
             if not message.calls:
                 await received.draft.complete(message)
@@ -299,7 +289,7 @@ class RequestSession:
         """
         if cut is None:
             return message, ()
-        await self._reporter.notice("warning", _CUT_NOTICES[cut])
+        await self._reporter.notice("warning", CUT_NOTICES[cut])
         if cut is StopReason.CONTENT_FILTER:
             return replace(message, calls=()), ()
         whole, cut_off = split_truncated_calls(message.calls)

@@ -189,12 +189,12 @@ async def test_copy_without_a_program_uses_the_terminal(
         await terminal.until(lambda: "(OSC 52)" in terminal.text())
 
 
-async def test_a_cut_reply_is_shown_as_cut_with_the_reason(tmp_path: Path) -> None:
+async def test_a_cut_reply_is_shown_as_cut_with_the_reason_once(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer("It ad", finish_reason="length")]) as terminal:
         await terminal.ask("What does add do?")
-        assert "! The answer is incomplete: it reached the provider's length limit." in (
-            " ".join(terminal.text().split())
-        )
+        shown = " ".join(terminal.text().split())
+        assert "! The answer is incomplete: it reached the provider's length limit." in shown
+        assert "truncated at" not in shown
 
 
 async def test_sending_a_message_follows_the_answer_again(tmp_path: Path) -> None:
@@ -204,6 +204,27 @@ async def test_sending_a_message_follows_the_answer_again(tmp_path: Path) -> Non
         transcript(terminal).scroll_to(y=0, animate=False, force=True)
         await terminal.ask("two")
         assert "Second." in terminal.text()
+
+
+async def test_sending_a_message_that_shrinks_the_prompt_follows_it(tmp_path: Path) -> None:
+    replies: Sequence[Answer] = [Answer("word\n\n" * 40), Answer("Second.")]
+    async with running(tmp_path, replies) as terminal:
+        await terminal.ask("one")
+        await terminal.write("a message that\nhas two lines")
+        transcript(terminal).scroll_to(y=0, animate=False, force=True)
+        await terminal.ask("")
+        assert "Second." in terminal.text()
+
+
+async def test_a_shell_command_is_followed_and_shown_once(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("word\n\n" * 40)]) as terminal:
+        await terminal.ask("one")
+        transcript(terminal).scroll_to(y=0, animate=False, force=True)
+        await terminal.enter("!echo sum is $((1 + 2))")
+        await terminal.until(lambda: "sum is 3" in terminal.text())
+        await terminal.until(lambda: "[output of echo" in terminal.text())
+        shown = terminal.text()
+        assert shown.count("$((1 + 2))") - shown.count("[output of echo sum is $((1 + 2))") == 1
 
 
 async def test_a_long_message_is_folded_and_found(tmp_path: Path) -> None:

@@ -135,6 +135,10 @@ class CallState(StrEnum):
     TIMED_OUT = "timed out"
 
 
+COMMAND_KEY = CallKey(-1, -1)
+"""The key of the shell commands of the person, which belong to no turn."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class CallItem(Item):
     """A tool call, or a shell command of the person.
@@ -158,6 +162,11 @@ class CallItem(Item):
     sources: tuple[SourceRange, ...] = ()
     notes: list[str] = field(default_factory=list)
     proposal_id: UUID | None = None
+
+    @property
+    def is_command(self) -> bool:
+        """Whether the person ran this shell command."""
+        return self.key == COMMAND_KEY
 
     @property
     def span(self) -> SpanReference | None:

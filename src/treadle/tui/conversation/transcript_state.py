@@ -13,6 +13,7 @@ from treadle.events import types as ev
 from treadle.session.sources import lines_read
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
+    COMMAND_KEY,
     CallItem,
     CallState,
     CodeItem,
@@ -137,7 +138,7 @@ class TranscriptState:
     def add_command(self, command: str) -> CallItem:
         """Add a shell command that the person runs."""
         item = CallItem(
-            key=ev.CallKey(-1, -1),
+            key=COMMAND_KEY,
             name="$",
             arguments=command,
             unfolded=True,
@@ -376,7 +377,7 @@ class TranscriptState:
 
     def _call_detail(self, turn: _Turn, event: Event) -> bool:
         """Apply an event about a call, except its start and its end. Otherwise return False."""
-        call = turn.calls.get(getattr(event, "key", None) or ev.CallKey(-1, -1))
+        call = turn.calls.get(getattr(event, "key", None) or COMMAND_KEY)
         if call is None:
             return False
         match event:
@@ -409,7 +410,8 @@ class TranscriptState:
                 self._touch(call)
         outcome = OutcomeItem(
             request_id=event.request_id, stop_reason=ev.StopReason.CANCELLED, usage=event.usage,
-            cost=event.cost, duration=event.duration, tool_calls=len(turn.calls),
+            cost=None if event.usage.input is None else event.cost, duration=event.duration,
+            tool_calls=len(turn.calls),
         )  # fmt: skip
         match event:
             case ev.SessionFinished(stop_reason=reason, tool_calls=tool_calls):
@@ -417,8 +419,18 @@ class TranscriptState:
             case ev.SessionFailed(message=message, hint=hint):
                 outcome.stop_reason = ev.StopReason.FAILED
                 outcome.error, outcome.hint = message, hint
+        self._hide_cut_notice(outcome)
         self._append(outcome)
         del self._turns[event.request_id]
+
+    def _hide_cut_notice(self, outcome: OutcomeItem) -> None:
+        """Hide the notice of a cut reply if the outcome right below it states the same."""
+        from treadle.session.cut_replies import CUT_NOTICES
+
+        last = self.items[-1]
+        if isinstance(last, NoticeItem) and last.text == CUT_NOTICES.get(outcome.stop_reason):
+            last.text = ""
+            self._touch(last)
 
     def _append(self, item: Item) -> None:
         self._positions[id(item)] = len(self.items)

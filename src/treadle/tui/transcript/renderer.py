@@ -36,6 +36,8 @@ _EXCERPT_LINES = 60
 """The maximum number of lines of an excerpt. The editor shows the rest."""
 _SUMMARY_COLUMNS = 30
 """The argument of a call keeps up to this number of columns, even if the summary needs them."""
+_COMMAND_SPARE = 16
+"""The columns of a shell command's line that its mark, its name and its time need."""
 
 _CALL_MARKS = {
     CallState.RUNNING: ("◌", "$text-primary"),
@@ -156,7 +158,8 @@ class Renderer:
             lines.add(self._indented(foreign_line(note, "$text-warning")))
         if not item.unfolded:
             return
-        self._text(_arguments(item.arguments), "$text-muted", lines)
+        if not (item.is_command and self._fits(item.arguments)):  # the call's line shows it whole
+            self._text(_arguments(item.arguments), "$text-muted", lines)
         if item.failure is not None:
             failure = item.failure
             self._text(failure.message, "$text-error", lines)
@@ -172,6 +175,8 @@ class Renderer:
 
     @_add.register
     def _(self, item: NoticeItem, lines: _Lines) -> None:
+        if not item.text:
+            return  # the outcome below states the same
         style = "$text-warning" if item.level in {"warning", "error"} else "$text-muted"
         lines.add(self._hanging(Content.styled("! ", style), foreign(item.text, style)))
 
@@ -186,7 +191,7 @@ class Renderer:
             head = Content.styled("! ", "$text-warning")
             stopped = Content.styled(STOPPED[item.stop_reason], "$text-warning bold")
             lines.add(self._hanging(head, stopped))
-        summary = _outcome_summary(item)
+        summary = _outcome_summary(item, self._look.width - 2)
         if item.sources or item.quotes or item.spans:
             self._fold(item, summary, lines)
         elif summary:
@@ -255,7 +260,8 @@ class Renderer:
         """Add the line that folds and unfolds an item."""
         mark = "▾" if item.unfolded else "▸"
         lines.fold = len(lines.strips)
-        lines.add(self._look.strips(Content.styled(f"{mark} {text}", "$text-muted")))
+        head = Content.styled(f"{mark} ", "$text-muted")
+        lines.add(self._hanging(head, Content.styled(text, "$text-muted")))
 
     def _text(self, text: str, style: str, lines: _Lines) -> None:
         """Add the beginning of a foreign text, and the number of the lines that are left out."""
@@ -270,6 +276,10 @@ class Renderer:
         if count > 0:
             more = Content.styled(f"… {_count(count, 'more line')}", "$text-muted")
             lines.add(self._indented(more))
+
+    def _fits(self, command: str) -> bool:
+        """Whether the line of a shell command shows all of it, also next to its time."""
+        return "\n" not in command and len(command) <= self._look.width - _COMMAND_SPARE
 
     def _indented(self, content: Content) -> list[Strip]:
         return self._hanging(Content("  "), content)
@@ -296,7 +306,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _outcome_summary(item: OutcomeItem) -> str:
+def _outcome_summary(item: OutcomeItem, columns: int) -> str:
+    """The figures of a turn. A line of `columns` columns breaks only between two figures."""
     parts = [
         _count(len(item.sources), "source") if item.sources else "",
         _count(len(item.quotes), "quote") if item.quotes else "",
@@ -304,9 +315,16 @@ def _outcome_summary(item: OutcomeItem) -> str:
         _count(item.tool_calls, "tool call") if item.tool_calls else "",
         tokens(item.usage),
         "" if item.cost is None else cost(item.cost),
-        "" if item.duration is None else duration(round(item.duration * 1e6)),
+        "" if not item.duration else duration(round(item.duration * 1e6)),
     ]
-    return " · ".join(filter(None, parts))
+    lines = [""]
+    for part in filter(None, parts):
+        joined = f"{lines[-1]} · {part}" if lines[-1] else part
+        if lines[-1] and len(joined) > columns:
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return "\n".join(lines)
 
 
 def _arguments(text: str) -> str:

@@ -21,6 +21,7 @@ from textual.strip import Strip
 from treadle.tui.actions import Where
 from treadle.tui.conversation.items import (
     FOLDABLE,
+    CallItem,
     CodeItem,
     Item,
     PromptItem,
@@ -94,12 +95,9 @@ class Transcript(ScrollView, can_focus=True):
                 if position < len(self._heights):
                     self._drop(position)
                     self._heights[position] = self._estimate(self._items[position])
-            for position in range(len(self._heights), len(self._items)):
-                item = self._items[position]
+            for item in self._items[len(self._heights) :]:
                 self._heights.append(self._estimate(item))
-                if isinstance(item, PromptItem) and not self.has_focus:
-                    self.following = True  # the person sent a message
-                    self.selected = self.selected_line = None
+                self._follow_entry(item)
             self._settle()
 
     @property
@@ -234,7 +232,7 @@ class Transcript(ScrollView, can_focus=True):
         """Keep the first visible line when the width changes."""
         anchor = None if self.following or not len(self._heights) else self._anchor()
         self._restart()
-        if anchor is not None and anchor < len(self._heights):
+        if anchor is not None and not self.following and anchor < len(self._heights):
             self._scroll_to_line(self._heights.before(anchor))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -355,14 +353,24 @@ class Transcript(ScrollView, can_focus=True):
         self._cache.clear()
         self._drawn.clear()
         self._cached_lines = 0
+        shown = len(self._heights) if self._items is self.state.items else len(self.state.items)
         self._heights.clear()
         self._items = self.state.items
         self.state.take_changes()
-        for item in self._items:
+        for position, item in enumerate(self._items):
             self._heights.append(self._estimate(item))
+            if position >= shown:
+                self._follow_entry(item)
         if self.selected is not None and self.selected >= len(self._items):
             self.selected = self.selected_line = None
         self._settle()
+
+    def _follow_entry(self, item: Item) -> None:
+        """Follow the end again if the person just sent a message or ran a shell command."""
+        entered = isinstance(item, PromptItem) or (isinstance(item, CallItem) and item.is_command)
+        if entered and not self.has_focus:
+            self.following = True
+            self.selected = self.selected_line = None
 
     def _anchor(self) -> int:
         return self._heights.find(self.scroll_offset.y)[0]
