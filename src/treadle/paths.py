@@ -113,19 +113,25 @@ def user_config_dir() -> Path:
 
 
 def data_path(name: str) -> Path:
-    """Return the path of a file in the data folder. Creates that folder for its owner alone."""
-    return private_folder(user_data_dir()) / name
+    """Return the path of a file in the data folder.
+
+    Creates that folder for its owner alone. Raises StoreError on failure.
+    """
+    return _usable(user_data_dir(), "data") / name
 
 
 def cache_folder() -> Path:
     """Return the cache folder. Creates it for its owner alone. Raises StoreError on failure."""
-    folder = user_cache_dir()
+    return _usable(user_cache_dir(), "cache")
+
+
+def _usable(folder: Path, kind: str) -> Path:
     try:
         return private_folder(folder)
     except OSError as error:
         raise StoreError(
-            f"The cache folder {folder} cannot be used: {error.strerror}.",
-            hint="Set TREADLE_HOME to a writable folder.",
+            f"The {kind} folder {folder} cannot be used: {error.strerror}.",
+            hint=f"Set {HOME_VARIABLE} to a writable folder.",
         ) from error
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, stage
-from treadle.app.logs import LineFormatter, logged, show_logs
+from treadle.app.logs import LineFormatter, hide_logs, logged, show_logs
 from treadle.config.model import LogSettings
 from treadle.errors import TreadleError
 
@@ -123,6 +123,16 @@ async def test_debug_shows_the_steps_on_standard_error(
     assert " info ToolCallCompleted name=echo " in shown
     assert KEY not in shown
     assert not (tmp_path / "log").exists()
+
+
+async def test_hidden_log_is_only_in_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_logs()
+    hide_logs()
+    await session(tmp_path / "log", LogSettings(level="info"))
+    assert capsys.readouterr().err == ""
+    assert "ToolCallCompleted" in [line["message"] for line in lines(tmp_path / "log")]
 
 
 def test_record_stays_on_one_line() -> None:

@@ -18,6 +18,14 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
+def test_unusable_data_folder_names_the_setting_that_moves_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = treadle("sessions", "list", home=tmp_path / "file")
+    assert ran.status == 1
+    assert f"data folder {tmp_path}/file/data cannot be used" in ran.err
+    assert "Set TREADLE_HOME to a writable folder." in ran.err
+
+
 def test_missing_action_lists_the_available_ones(tmp_path: Path) -> None:
     ran = treadle("tools", home=tmp_path)
     assert ran.status == 2
@@ -35,6 +43,7 @@ def test_missing_action_lists_the_available_ones(tmp_path: Path) -> None:
         (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
         (["--json", "search", "x"], 2, "`treadle search --json …`"),
         (["--repo", "calc", "search", "x"], 2, "`treadle search --repo …`"),
+        (["--session", "last"], 2, "`treadle chat --session …`"),
         (["search", "x", "--repo", "/no/such/folder"], 2, "/no/such/folder does not exist"),
         (["search", " "], 2, "The query is empty"),
         (["ask", ""], 2, "The question is empty"),

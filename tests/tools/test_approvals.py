@@ -145,13 +145,14 @@ async def test_reading_tools_run_and_writing_tools_ask(root: Path) -> None:
         done(await at.call("touch", paths=["a"]))
         failure = denied(await at.call("change", paths=["a"]))
         assert failure.message == (
-            "Not allowed: change a. It would change something. No person can be asked here."
+            "Not allowed: change a. The tool can change data, and no rule allows it. "
+            "No person can be asked here."
         )
         with at.approvals.allow_questions():
             calling = asyncio.ensure_future(at.call("change", paths=["a"]))
             asked = await at.question()
             assert (asked.name, asked.summary, asked.subjects) == ("change", "change a", ("a",))
-            assert asked.reason == "It would change something."
+            assert asked.reason == "The tool can change data, and no rule allows it."
             await at.clock.advance(100)
             assert at.approvals.answer(asked.approval_id, ApprovalScope.ONCE)
             outcome = await calling

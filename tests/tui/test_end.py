@@ -88,11 +88,12 @@ async def test_closed_terminal_ends_the_process_and_keeps_the_text_so_far(repo: 
     check_cancelled(repo)
 
 
-async def test_quitting_cancels_the_running_turn(repo: Path) -> None:
+async def test_quitting_cancels_the_running_turn_and_names_the_conversation(repo: Path) -> None:
     async with in_an_answer(repo) as screen:
         screen.type("\x11")
         assert await screen.ended() == 0
         assert screen.is_clean()
+        assert "To resume this conversation: treadle chat --session " in screen.text
     check_cancelled(repo)
 
 

@@ -156,7 +156,7 @@ async def test_cut_reply_is_shown_as_cut(repo: Path) -> None:
     """Case U8."""
     async with chat(repo, Answer("Half of it", finish_reason="length")) as screen:
         await ask(screen, QUESTION)
-        await screen.shows("Half of it", "truncated")
+        await screen.shows("Half of it", "The answer is incomplete")
         await leave(screen)
 
 

@@ -1,6 +1,7 @@
 """Writes the log: one line for each step of a session, without the contents of messages.
 
-The lines go to the log file. With `--debug`, they also go to standard error. Failures, retries,
+The lines go to the log file. With `--debug`, they also go to standard error, except while the
+interactive terminal draws there. Failures, retries,
 fallbacks, late results and warning notices have the level warning. Other steps have the level info.
 Secrets are redacted.
 """
@@ -158,6 +159,13 @@ def show_logs() -> None:
     shown.setFormatter(LineFormatter("text"))
     _LOGGER.addHandler(shown)
     _LOGGER.setLevel(logging.INFO)
+
+
+def hide_logs() -> None:
+    """Undo `show_logs`. A terminal application draws where standard error is shown."""
+    for handler in [each for each in _LOGGER.handlers if type(each) is logging.StreamHandler]:
+        _LOGGER.removeHandler(handler)
+    _LOGGER.setLevel(logging.NOTSET)
 
 
 async def _follow(events: Subscription) -> None:

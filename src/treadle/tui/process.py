@@ -19,8 +19,10 @@ exit status.
 """
 
 
-def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
+def local_workbench(root: Path, model: str | None, *, debug: bool = False) -> OpenWorkbench:
     """Return a function that opens the repository at `root` in this process.
+
+    With `debug`, the log file contains every step, and a line states its path.
 
     The modules and the settings are loaded in a thread, so that the screen can already react to
     keys.
@@ -29,12 +31,15 @@ def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
     @asynccontextmanager
     async def opened() -> AsyncIterator[Workbench]:
         await asyncio.to_thread(import_module, "treadle.tui.local_workbench")
+        from treadle.app.stores import log_path
         from treadle.config.loader import load
         from treadle.tui.local_workbench import LocalWorkbench
 
-        loaded = await asyncio.to_thread(load, root, os.environ, {"model": model})
+        flags = {"model": model, "logs.level": "info" if debug else None}
+        loaded = await asyncio.to_thread(load, root, os.environ, flags)
+        log = [f"The log of this session is in {log_path()}."] if debug else []
         async with LocalWorkbench.open(
-            root, loaded.settings, warnings=loaded.warnings
+            root, loaded.settings, warnings=[*loaded.warnings, *log]
         ) as workbench:
             gc.freeze()  # a garbage collection of the loaded modules would delay keys
             yield workbench

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
 from treadle.cli.process_end import leave
-from treadle.errors import UsageError
+from treadle.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from treadle.tui.app import OpenWorkbench
@@ -80,14 +80,21 @@ async def _run_inline(options: argparse.Namespace) -> int:
 
 async def _run_terminal(options: argparse.Namespace) -> int:
     from treadle.app.choices import Choices
+    from treadle.cli.output import report
+    from treadle.display.lines import short_id
     from treadle.tui.app import TerminalApp
     from treadle.tui.first_theme import first_theme
     from treadle.tui.process import local_workbench, run_terminal
     from treadle.tui.prompt.files import PromptFiles
 
+    if options.debug:
+        from treadle.app.logs import hide_logs
+
+        hide_logs()
     if options.attach is None:
         root = repository(options)
-        name, opening = str(root), local_workbench(root, options.model)
+        opening = local_workbench(root, options.model, debug=options.debug)
+        name = str(root)
     else:
         name, opening = await _attached(options)
     app = TerminalApp(
@@ -97,7 +104,12 @@ async def _run_terminal(options: argparse.Namespace) -> int:
         theme=first_theme(os.environ),
         prompt_files=PromptFiles.of(name),
     )
-    return await run_terminal(app, mouse=not options.no_mouse)
+    status = await run_terminal(app, mouse=not options.no_mouse)
+    if status == ExitStatus.DONE and (conversation := app.state.conversation_id) is not None:
+        attach = "" if options.attach is None else f" --attach {options.attach}"
+        resume = f"treadle chat{attach} --session {short_id(str(conversation))}"
+        report(f"To resume this conversation: {resume}")
+    return status
 
 
 async def _attached(options: argparse.Namespace) -> "tuple[str, OpenWorkbench]":

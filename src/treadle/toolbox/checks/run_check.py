@@ -243,6 +243,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
             ),
             self.asks,
             f"run {command}{where}",
+            effect="It runs code of this repository with your rights.",
         )
         decision = await context.approve(question)
         if not decision.allowed:

@@ -20,6 +20,7 @@ from treadle.events.types import Effect, ErrorKind, ToolView
 from treadle.private_files import why_private
 from treadle.protected_files import why_protected
 from treadle.tokens import estimate
+from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 from treadle.tools.contract import Result, ToolContext, ToolError
 
@@ -230,7 +231,9 @@ class Proposer:
         approved = self._approved_before(proposal.paths())
         policy = Policy.ALLOW if approved else Policy.ASK
         preview = "".join(unified(change) for change in proposal.changes)
-        question = Question(subjects, policy, proposal.summary, proposal.id, preview)
+        question = Question(
+            subjects, policy, proposal.summary, proposal.id, preview, _effect(proposal)
+        )
         return await context.approve(question)
 
     def _approved_before(self, paths: Collection[str]) -> bool:
@@ -269,6 +272,16 @@ class Proposer:
 
 def _needs_approval(path: str) -> str | None:
     return why_private(path) or why_protected(path)
+
+
+def _effect(proposal: Proposal) -> str:
+    """State the size of a proposal for the person who decides about it."""
+    lines = [counts(change) for change in proposal.changes]
+    added, removed = sum(each for each, _ in lines), sum(each for _, each in lines)
+    files = counted(len(proposal.changes), "file")
+    if not added and not removed:
+        return f"It changes {files}, but no line."
+    return f"In {files}, it adds {counted(added, 'line')} and removes {removed:,}."
 
 
 def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:

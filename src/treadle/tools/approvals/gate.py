@@ -19,7 +19,7 @@ from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Decision, Policy, Question
 from treadle.tools.approvals.rules import ResolvedSubject, Rules
-from treadle.tools.contract import AnyTool, Arguments, ToolContext
+from treadle.tools.contract import AnyTool, Arguments, ToolContext, ToolEffect
 
 _Answer = tuple[ApprovalScope, str | None]
 
@@ -27,6 +27,14 @@ _NOBODY_APPROVES = "No person can be asked here."
 
 _SHOWN_CHARACTERS = 200
 """The maximum length of a question's summary in characters."""
+
+
+_EFFECTS = {
+    ToolEffect.READ: "The tool reads data, and no rule allows it.",
+    ToolEffect.WRITE: "The tool can change data, and no rule allows it.",
+    ToolEffect.UI: "The tool changes what you see, and no rule allows it.",
+    ToolEffect.SPENDS: "The tool costs money, and no rule allows it.",
+}
 
 
 @dataclass(slots=True)
@@ -251,14 +259,18 @@ class Approvals:
                 case Policy.ASK if question.asked_later and not target.private:
                     pass
                 case Policy.ASK:
-                    path = target.paths[0] if target.paths else ""
                     program = subject.program
+                    protected = target.protected if question.policy is Policy.ASK else None
+                    path = target.paths[0] if target.paths else ""
+                    if subject.command and protected is None:
+                        path = ""  # the command contains the path
                     grant = Grant.of(tool, path, subject.command or "", program)
                     assessment.required.add(grant)
-                    if question.policy is Policy.ASK and target.protected is not None:
-                        assessment.protected[grant] = target.protected
+                    if protected is not None:
+                        assessment.protected[grant] = protected
                     started = f" The program is {program}." if program else ""
-                    assessment.reason = assessment.reason or f"{verdict.reason}{started}"
+                    reason = verdict.reason or question.effect
+                    assessment.reason = assessment.reason or f"{reason}{started}"
                 case Policy.ALLOW:
                     pass
         return assessment
@@ -350,6 +362,7 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
         subjects,
         tool.asks,
         " ".join(f"{tool.name} {shown}".split()),
+        effect=_EFFECTS[tool.effect],
         preview=json.dumps(given, ensure_ascii=False, indent=1) if given else None,
         asked_later=tool.proposes,
     )

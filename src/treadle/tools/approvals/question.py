@@ -56,7 +56,8 @@ class Question:
     """A request for approval: a call before it runs, or a change that a running call proposes.
 
     `policy` is the decision if no rule covers the subjects. `summary` describes the call or the
-    change in a few words. `preview` is the unified diff of a proposal, or the arguments as JSON.
+    change in a few words. `effect` is a sentence about what it would do, for a question that no
+    rule requires. `preview` is the unified diff of a proposal, or the arguments as JSON.
     """
 
     subjects: tuple[Subject, ...]
@@ -64,6 +65,7 @@ class Question:
     summary: str
     proposal_id: UUID | None = None
     preview: str | None = None
+    effect: str = ""
     asked_later: bool = False
     """Whether the call itself asks a second question, with a preview, before it changes anything.
 

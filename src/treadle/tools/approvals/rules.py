@@ -17,7 +17,7 @@ from treadle.tools.approvals.question import Policy, Subject
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision about a call, and the reason."""
+    """The decision about a call, and the reason. The reason is empty if no rule covers the call."""
 
     policy: Policy
     reason: str = ""
@@ -133,7 +133,7 @@ class Rules:
         if ask_rule := about(self._ask):
             return Verdict(Policy.ASK, f"The rule `{ask_rule.rule}` requires approval.")
         if not allowed:
-            return Verdict(otherwise, _OTHERWISE[otherwise])
+            return Verdict(otherwise, _NOT_USED if otherwise is Policy.DENY else "")
         if target.subject.program is not None and target.subject.program.inside:
             return Verdict(
                 Policy.ASK,
@@ -151,11 +151,7 @@ class Rules:
         return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)
 
 
-_OTHERWISE = {
-    Policy.ALLOW: "",
-    Policy.ASK: "It would change something.",
-    Policy.DENY: "No rule allows the tool, so it is not used.",
-}
+_NOT_USED = "No rule allows the tool, so it is not used."
 
 
 def _matchers(rules: Iterable[str]) -> list[_Matcher]:
