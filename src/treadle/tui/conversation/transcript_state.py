@@ -427,8 +427,10 @@ class TranscriptState:
         """Hide the notice of a cut reply if the outcome right below it states the same."""
         from treadle.session.cut_replies import CUT_NOTICES
 
-        last = self.items[-1]
-        if isinstance(last, NoticeItem) and last.text == CUT_NOTICES.get(outcome.stop_reason):
+        last, reason = self.items[-1], outcome.stop_reason
+        if reason is None or not isinstance(last, NoticeItem):
+            return
+        if last.text == CUT_NOTICES.get(reason):
             last.text = ""
             self._touch(last)
 

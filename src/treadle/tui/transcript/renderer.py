@@ -260,8 +260,8 @@ class Renderer:
         """Add the line that folds and unfolds an item."""
         mark = "▾" if item.unfolded else "▸"
         lines.fold = len(lines.strips)
-        head = Content.styled(f"{mark} ", "$text-muted")
-        lines.add(self._hanging(head, Content.styled(text, "$text-muted")))
+        indented = text.replace("\n", "\n  ")
+        lines.add(self._look.strips(Content.styled(f"{mark} {indented}", "$text-muted")))
 
     def _text(self, text: str, style: str, lines: _Lines) -> None:
         """Add the beginning of a foreign text, and the number of the lines that are left out."""
