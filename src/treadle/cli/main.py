@@ -115,10 +115,10 @@ def _run(words: list[str]) -> int:
     if words[0] != name and not words[0].startswith("-"):
         name = words[0]
     if words[0] != name:
-        command = name if name in COMMANDS else _TERMINAL
+        meant = name if name in COMMANDS else _TERMINAL
         raise UsageError(
             f"The option {words[0]} comes before the command.",
-            hint=f"Put it after the command: `treadle {command} {words[0]} …`.",
+            hint=f"Put it after the command: `treadle {meant} {words[0]} …`.",
         )
     if name not in COMMANDS:
         import difflib
