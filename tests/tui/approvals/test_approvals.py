@@ -84,10 +84,14 @@ async def test_only_taken_hunks_are_written(tmp_path: Path) -> None:
         await open_answers(terminal, "a")
         assert "Applies 2 hunks." in terminal.text()
         await terminal.pilot.press("y")
+        await terminal.until(lambda: "Why not this hunk?" in terminal.text())
+        await terminal.write("keep its name")
+        await terminal.pilot.press("enter")
         await finish(terminal)
     assert (root / "calc.py").read_text() == CALC.replace("LIMIT = 10", "LIMIT = 20")
     assert (root / "util.py").read_text() == UTIL.replace("strip()", "strip().lower()")
     assert "denied" in str(result(terminal))
+    assert "keep its name" in str(result(terminal))
 
 
 async def test_denied_proposal_writes_nothing_and_passes_the_words(tmp_path: Path) -> None:
@@ -134,6 +138,8 @@ async def test_edited_result_is_applied(tmp_path: Path, monkeypatch: pytest.Monk
         assert screen.review.left_out == [2]  # the decision stays
         await open_answers(terminal, "a")
         await terminal.pilot.press("y")
+        await terminal.until(lambda: "Why not this hunk?" in terminal.text())
+        await terminal.pilot.press("enter")
         await finish(terminal)
     assert (tmp_path / "opened").read_text() == "+19\n"  # the line of the second hunk
     assert (root / "calc.py").read_text() == CALC.replace("LIMIT = 10", "LIMIT = 30")

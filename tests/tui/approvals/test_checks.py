@@ -15,7 +15,7 @@ SCRIPT = """#!/bin/sh
 echo $$ > pid
 echo "begins [/] here"
 while [ ! -e go ]; do sleep 0.05; done
-echo "calc.py:3:1: error: unexpected [b] name  [X1]"
+echo "calc.py:3:1: error: unexpected [b] name, with more words than one row shows in 80 columns [X]"
 exit 1
 """
 
@@ -57,7 +57,10 @@ async def test_failed_check_is_shown_live_and_handed_to_the_model(
         (repo / "go").touch()
         await terminal.until(lambda: "calc.py:3:1" in terminal.text())
         assert "unexpected [b] name" in terminal.text()
-        assert "failed in" in terminal.text()
+        assert "\n Failed in" in terminal.text()  # the title has the command
+        await terminal.until(
+            lambda: "words than one row shows in 80 columns" in " ".join(terminal.text().split())
+        )
         await terminal.pilot.press("m")
         await terminal.until(lambda: not isinstance(terminal.app.screen, CheckScreen))
         await terminal.pilot.press("enter")
@@ -79,9 +82,9 @@ async def test_check_does_not_run_without_consent(tmp_path: Path, repo: Path) ->
         await terminal.pilot.press("r")
         await terminal.until(lambda: isinstance(terminal.app.screen, ConsentScreen))
         await terminal.pilot.press("a")
-        await terminal.until(lambda: "failed in" in terminal.text())
+        await terminal.until(lambda: "Failed in" in terminal.text())
         await terminal.pilot.press("r")  # the consent is kept
-        await terminal.until(lambda: "failed in" in terminal.text())
+        await terminal.until(lambda: "Failed in" in terminal.text())
         await terminal.pilot.press("escape")
         await terminal.app.run_named("permissions")
         await terminal.until(lambda: "Run `make test`" in terminal.text())

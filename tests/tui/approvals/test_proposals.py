@@ -43,7 +43,12 @@ async def test_applied_proposal_is_undone_and_redone(tmp_path: Path) -> None:
         await open_list(terminal)
         assert "applied" in terminal.text()
         assert "+3 -3" in terminal.text()
-        await terminal.pilot.press("u")
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: "hunk 1 of 3" in terminal.text())
+        assert "changed since" not in terminal.text()  # the proposal itself changed the file
+        assert "u undo" in terminal.text()
+        assert "take/leave" not in terminal.text()
+        await terminal.pilot.press("escape", "u")
         await terminal.until(lambda: "Undone: 2 files are restored." in message(terminal))
         assert (root / "calc.py").read_text() == CALC
         await terminal.pilot.press("r")

@@ -89,8 +89,13 @@ def preview(question: ApprovalRequested, lines: int | None = None) -> list[Conte
     if not text or lines == 0:
         return []
     if question.proposal_id is not None:
-        return diff_lines(text, lines)
+        return diff_lines(text if lines is None else _without_context(text), lines)
     return _first_lines([foreign(line[:_LINE_CHARACTERS]) for line in text.split("\n")], lines)
+
+
+def _without_context(diff: str) -> str:
+    """Leave out the unchanged lines of a diff, so that a few lines show the change."""
+    return "\n".join(line for line in diff.split("\n") if line[:1] not in {"", " "})
 
 
 def diff_lines(diff: str, lines: int | None = None) -> list[Content]:

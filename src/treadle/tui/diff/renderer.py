@@ -106,7 +106,7 @@ class DiffRenderer:
     def _entry(self, entry: Entry, width: int) -> list[Strip]:
         if entry.part is Part.FILE:
             file = self._document.files[entry.file]
-            return [self._line(_file_head(file), width, self._styles.file)]
+            return [self._line(_file_head(file, decides=self._decides), width, self._styles.file)]
         hunk = self._document.hunks[entry.hunk - 1]
         if entry.part is Part.HUNK:
             return [self._line(self._hunk_head(hunk), width, self._styles.head)]
@@ -243,12 +243,14 @@ def _number(number: int | None, columns: int) -> str:
     return " " * columns if number is None else f"{number:>{columns}}"
 
 
-def _file_head(file: DiffFile) -> Content:
+def _file_head(file: DiffFile, *, decides: bool) -> Content:
     shown = file.shown
+    # An applied proposal has changed its files itself.
+    freshness = shown.freshness if decides else Freshness.FRESH
     path = (
         shown.file.path if shown.file.target is None else f"{shown.file.path} → {shown.file.target}"
     )
-    notes = [_FRESHNESS[shown.freshness], "undone" if shown.file.undone else ""]
+    notes = [_FRESHNESS[freshness], "undone" if shown.file.undone else ""]
     return Content.assemble(
         foreign_line(path, "bold"),
         f"  {_KINDS[shown.file.kind]} ",

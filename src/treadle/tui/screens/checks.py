@@ -114,9 +114,10 @@ class CheckScreen(ModalScreen[str | None]):
         #state { height: auto; max-height: 4; padding: 0 1; }
         Log { height: 1fr; padding: 0 1; background: $background; scrollbar-size: 1 1; }
         RowList { height: 1fr; display: none; background: $background; }
+        #result { height: auto; max-height: 6; padding: 0 1; display: none; color: $text-muted; }
         KeyLine { padding: 0 1; }
         &.-results Log { display: none; }
-        &.-results RowList { display: block; }
+        &.-results RowList, &.-results #result { display: block; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -143,6 +144,7 @@ class CheckScreen(ModalScreen[str | None]):
             yield Static(id="state")
             yield Log(max_lines=_SHOWN_LINES)
             yield self._results
+            yield Static(id="result")
             yield KeyLine(
                 [*actions_in(Where.CHECK), *actions_in(Where.LIST)[:1], *actions_in(Where.OVERLAY)]
             )
@@ -151,6 +153,13 @@ class CheckScreen(ModalScreen[str | None]):
         """Start the check."""
         self.query_one(Log).focus()
         self._run()
+
+    def on_row_list_highlighted(self, message: RowList.Highlighted) -> None:
+        """Show the whole message of the highlighted result, whose row may be too short for it."""
+        message.stop()
+        row = self._results.highlighted
+        text = "" if row is None or row.value is None else row.value.message
+        self.query_one("#result", Static).update(foreign(text))
 
     def on_row_list_chosen(self, message: RowList.Chosen) -> None:
         """Open the clicked result."""
@@ -202,7 +211,9 @@ class CheckScreen(ModalScreen[str | None]):
 
     def _finish(self, ran: CheckRun) -> None:
         self.ran = ran
-        self._show_state(foreign(summary_line(ran), _OUTCOMES[ran.status]))
+        outcome = summary_line(ran).removeprefix(f"{ran.command}: ")  # as in the title
+        state = f"{outcome[:1].upper()}{outcome[1:]}"
+        self._show_state(foreign(state, _OUTCOMES[ran.status]))
         found = ran.reading.diagnostics
         self._results.show_rows(
             [Row(str(n), each, partial(_result_row, each)) for n, each in enumerate(found)]

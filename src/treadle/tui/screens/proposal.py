@@ -78,7 +78,7 @@ class ProposalScreen(ModalScreen[None]):
             yield Static(id="notes")
             yield DiffView()
             yield Static(id="message")
-            yield KeyLine(_main_actions())
+            yield KeyLine(_main_actions(decides=True))
 
     def on_mount(self) -> None:
         """Read the proposal."""
@@ -109,6 +109,7 @@ class ProposalScreen(ModalScreen[None]):
         self._review = Review(document) if before is None else before.carry_over(document)
         decides = shown.proposal.state in OPEN_STATES
         self.query_one(DiffView).show(self._review, decides=decides)
+        self.query_one(KeyLine).show(_main_actions(decides=decides))
         self._show_notes(shown)
         self._show_title()
 
@@ -291,19 +292,25 @@ class ProposalScreen(ModalScreen[None]):
             self._say(str(error), error=True)
             return
         left = len(review.left_out)
-        denied = f" {left} left out: the model learns that you denied them." if left else ""
+        them = "it" if left == 1 else "them"
+        denied = f" {left} left out: the model learns that you denied {them}." if left else ""
         taken = len(review.taken)
         note = Content(f"Applies {'1 hunk' if taken == 1 else f'{taken} hunks'}.{denied}")
         answer = await self.app.push_screen_wait(AnswerScreen(question, choices, note=note))
         if answer is None:
             return
+        words = answer.words
         if answer.scope is not ApprovalScope.DENIED and left:
+            given = await self.app.push_screen_wait(WordsScreen(_why_not_hunks(left)))
+            if given is None:
+                return
+            words = given or None
             try:
-                await self._workbench.deny(self._proposal_id, hunks=review.left_out)
+                await self._workbench.deny(self._proposal_id, hunks=review.left_out, words=words)
             except TreadleError as error:
                 self._say(str(error), error=True)
                 return
-        await self._send(question, answer.scope, answer.words)
+        await self._send(question, answer.scope, words)
 
     async def _send(
         self, question: ApprovalRequested, scope: ApprovalScope, words: str | None
@@ -334,9 +341,21 @@ class ProposalScreen(ModalScreen[None]):
         self._load()
 
 
-def _main_actions() -> list[Action]:
-    """The actions of the key line. The most important ones are first, and `close` is last."""
-    first = ("toggle_hunk", "apply_proposal", "deny_proposal", "edit_result")
-    every = actions_in(Where.PROPOSAL, Where.DECISION)
+def _why_not_hunks(count: int) -> Content:
+    which = "this hunk" if count == 1 else f"these {count:,} hunks"
+    return Content(f"Why not {which}? The model reads your words. Leave the line empty for none.")
+
+
+def _main_actions(*, decides: bool) -> list[Action]:
+    """The actions of the key line. The most important ones are first, and `close` is last.
+
+    `decides` states whether the proposal is open.
+    """
+    deciding = ("toggle_hunk", "apply_proposal", "deny_proposal", "edit_result", "toggle_file")
+    first = deciding if decides else ("undo_proposal", "redo_proposal")
+    every = [
+        each for each in actions_in(Where.PROPOSAL, Where.DECISION)
+        if decides or each.name not in deciding
+    ]  # fmt: skip
     ranked = sorted(every, key=lambda each: first.index(each.name) if each.name in first else 9)
     return [*ranked, *actions_in(Where.OVERLAY)]
