@@ -30,3 +30,21 @@ def environment(folder: Path, requirements: Sequence[str]) -> Path:
             subprocess.run(command, check=True, stdout=sys.stderr, env=settings)
         complete.write_text(wanted, encoding="utf-8")
     return folder / "bin"
+
+
+def node_environment(folder: Path, packages: Sequence[str]) -> Path:
+    """The folder of an environment with packages of npm, which is created if needed.
+
+    A module in this folder can import the packages. Raises CalledProcessError if one of them is not
+    available.
+    """
+    complete = folder / "complete"
+    wanted = "\n".join(packages)
+    if not complete.exists() or complete.read_text("utf-8") != wanted:
+        print(f"installing into {folder.name}", file=sys.stderr, flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text("{}\n", encoding="utf-8")
+        install = ["npm", "install", "--no-audit", "--no-fund", "--silent", *packages]
+        subprocess.run(install, cwd=folder, check=True, stdout=sys.stderr)
+        complete.write_text(wanted, encoding="utf-8")
+    return folder

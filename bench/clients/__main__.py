@@ -14,19 +14,20 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 
-from bench.clients import provider
+from bench.clients import provider, scenario
 from bench.clients.exports import Exports, forwarding
 from bench.clients.truth import ComparedPart, Difference, Part, Row, compare
-from bench.environments import environment
+from bench.environments import environment, node_environment
 from bench.traces.servers import Treadle, running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,13 @@ ADDRESS = "http://127.0.0.1:7070"
 """The address of the server on the pages."""
 SECONDS = 180
 _BLOCK = re.compile(r"```(?:python|js)\n(.*?)```", re.DOTALL)
+
+
+class Program(NamedTuple):
+    """The command that runs the program of a client, and its working folder."""
+
+    command: Sequence[str]
+    folder: Path
 
 
 def names() -> list[str]:
@@ -103,10 +111,16 @@ def run_client(
 ) -> tuple[Sequence[Row], list[ComparedPart]]:
     """Run one client. Returns the recorded spans, and the comparison of each part."""
     requirements = REQUIREMENTS / f"{client}.txt"
-    words = ["-r", str(requirements)]
-    python = environment(folder / client, [*words, *_changes(requirements)]) / "python"
+    packages = _changes(requirements)
+    if (PROGRAMS / f"{client}.mjs").exists():
+        node_folder = node_environment(folder / client, packages)
+        shutil.copy(PROGRAMS / f"{client}.mjs", node_folder)
+        command, cwd = ["node", f"{client}.mjs"], node_folder
+    else:
+        python = environment(folder / client, ["-r", str(requirements), *packages]) / "python"
+        command, cwd = [str(python), "-m", f"bench.clients.programs.{client}"], ROOT
     with tempfile.TemporaryDirectory() as home, running(Treadle(), Path(home)) as server:
-        return asyncio.run(_observe(client, python, server.port, record))
+        return asyncio.run(_observe(client, Program(command, cwd), server.port, record))
 
 
 def _changes(requirements: Path) -> list[str]:
@@ -116,11 +130,11 @@ def _changes(requirements: Path) -> list[str]:
 
 
 async def _observe(
-    client: str, python: Path, port: int, record: bool
+    client: str, program: Program, port: int, record: bool
 ) -> tuple[Sequence[Row], list[ComparedPart]]:
     server = f"http://127.0.0.1:{port}"
     async with provider.provider() as fake, forwarding(server) as exports:
-        said = await _run_program(client, python, fake.base_url, exports)
+        said = await _run_program(client, program, fake.base_url, exports)
         rows = await _rows(server)
     first, *parts = said
     if record:
@@ -136,15 +150,19 @@ async def _observe(
 
 
 async def _run_program(
-    client: str, python: Path, provider_url: str, exports: Exports
+    client: str, program: Program, provider_url: str, exports: Exports
 ) -> list[dict[str, Any]]:
     """Run the program, and return what it states about itself and about each part."""
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("TREADLE", "OTEL", "PYTHON"))}
     with tempfile.TemporaryDirectory() as home:
+        setup = setup_lines(client).replace(ADDRESS, exports.url)
+        if program.folder != ROOT:
+            (program.folder / "setup.mjs").write_text(setup, encoding="utf-8")
         environment_variables = {
             **kept,
             "HOME": home,
-            "SETUP": setup_lines(client).replace(ADDRESS, exports.url),
+            "SETUP": setup,
+            "SCENARIO": _scenario(),
             "PROVIDER_URL": provider_url,
             "OTLP_URL": f"{exports.url}/v1/traces",
             "TREADLE_URL": exports.url,
@@ -152,9 +170,11 @@ async def _run_program(
             "OPENAI_API_KEY": "none",
         }
         process = await asyncio.create_subprocess_exec(
-            str(python), "-m", f"bench.clients.programs.{client}",
-            cwd=ROOT, env=environment_variables, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+            *program.command,
+            cwd=program.folder,
+            env=environment_variables,
+            stdout=asyncio.subprocess.PIPE,
+        )
         try:
             output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
@@ -165,6 +185,11 @@ async def _run_program(
     if process.returncode or not said:
         raise RuntimeError(f"{client} ended with {process.returncode}: {lines[-20:]}")
     return said
+
+
+def _scenario() -> str:
+    """The constants of the scenario as JSON, for programs in other languages."""
+    return json.dumps({name: value for name, value in vars(scenario).items() if name.isupper()})
 
 
 async def _rows(server: str) -> Sequence[Row]:

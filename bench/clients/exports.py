@@ -24,7 +24,10 @@ _PROGRAM = (
     "telemetry.sdk.name",
 )  # fmt: skip
 """The recorded attributes of the program. The others describe the machine."""
-_INSTALLED = re.compile(r'(?<=File \\")/[^"\\]*/(?=site-packages/|bench/|node_modules/)')
+_INSTALLED = re.compile(
+    r'(?<=File \\")/[^"\\]*/(?=site-packages/|bench/)'
+    r"|(?<=file://)/[^\s\"\\]*?/(?=node_modules/|\w+\.mjs)"
+)
 """The folder of the packages, in the traces of exceptions."""
 _UPLOADED = re.compile(r"@@@langfuseMedia:[^@]*@@@|http://127\.0\.0\.1:\d+/v2/images/[\w-]+\.png")
 """The references to the image of the scenario. The server replaces them by the uploaded image."""

@@ -1,6 +1,7 @@
 """Langfuse with its drop-in client of OpenAI, and its observations for the run and the tool."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from bench.clients import scenario
@@ -71,7 +72,11 @@ def finish() -> None:
     langfuse.shutdown()
 
 
-if __name__ == "__main__":
+def main(more_lacks: Mapping[str, str] | None = None) -> None:
+    """Run the scenario with the installed version of the client.
+
+    `more_lacks` are the figures that only this version does not send.
+    """
     parts = {
         "chat": chat, "stream": stream, "embed": embed, "fail": fail, "responses": responses,
         "image": image, "failing tool": failing_tool,
@@ -79,5 +84,10 @@ if __name__ == "__main__":
     lacks = {
         "provider": "the client does not name the provider",
         "error type": "the client sends only the message",
+        **(more_lacks or {}),
     }
     scenario.run(parts, ["langfuse", "openai"], lacks=lacks, finish=finish)
+
+
+if __name__ == "__main__":
+    main()

@@ -127,6 +127,7 @@ def test_metadata_is_bounded() -> None:
         ({"release": "1.4"}, {"service__version": "0.1"}),
         ({"metadata.release": "1.4"}, {}),
         ({}, {"service__version": "1.4"}),
+        ({}, {"langfuse__release": "1.4", "service__version": "0.1"}),
     ],
 )
 def test_release_is_read(attributes: dict[str, JsonValue], resource: dict[str, JsonValue]) -> None:

@@ -34,6 +34,7 @@ _USERS_IN_METADATA = (
     "user_id", "userId", "user.id", "user", "enduser.id", "mlflow.trace.user", "langfuse_user_id",
 )  # fmt: skip
 _RELEASES = ("langfuse.release", "release", "treadle.release", "service.version", "app.version")
+_RESOURCE_RELEASES = ("langfuse.release", "service.version")
 _RELEASES_IN_METADATA = ("release", "langfuse_release")
 
 _NAMES = frozenset((*METADATA, *_USERS, *_RELEASES))
@@ -65,7 +66,7 @@ def read(columns: SpanColumns, prefixes: set[str]) -> None:
             or _first(columns.metadata, _RELEASES_IN_METADATA)
         )
     if columns.release is None and columns.raw.resource:
-        columns.release = as_name(columns.raw.resource.get("service.version"))
+        columns.release = _first(columns.raw.resource, _RESOURCE_RELEASES)
     if columns.metadata:
         _leave_out_fields(columns)
 

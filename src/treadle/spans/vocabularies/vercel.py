@@ -30,6 +30,8 @@ def _read(columns: SpanColumns) -> None:
     attributes = columns.raw.attributes
     operation = attributes.get("ai.operationId") or columns.raw.name
     _read_kind(columns, str(operation), attributes)
+    if columns.name is None and columns.kind in (SpanKind.AGENT, SpanKind.OTHER):
+        columns.name = as_text(attributes.get("ai.telemetry.functionId"))
     if columns.model is None:
         columns.model = as_text(attributes.get("ai.response.model")) or as_text(
             attributes.get("ai.model.id")
