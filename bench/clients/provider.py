@@ -114,7 +114,8 @@ def _response(asked: Mapping[str, Any], text: str, call: Call | None, used: Usag
     return body(
         {
             "id": "resp_cmpl-1", "object": "response", "created_at": 1, "status": "completed",
-            "model": asked.get("model"), "output": output, "parallel_tool_calls": True,
+            "model": asked.get("model"), "instructions": asked.get("instructions"),
+            "output": output, "parallel_tool_calls": True,
             "tool_choice": "auto", "tools": asked.get("tools") or [],
             "usage": {
                 "input_tokens": used.input,

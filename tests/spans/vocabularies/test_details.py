@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -574,6 +575,9 @@ NAMES = st.sampled_from(
         "langfuse.observation.completion_start_time", "pydantic_ai.all_messages", "final_result",
         "all_messages_events", "logfire.msg", "gen_ai.usage.raw", "session.id", "labels", "label",
         "thread.id", "run_id", "error.type", "db.statement", "http.method", "tool_arguments",
+        "agent_trace_id", "group_id", "sdk_span_type", "mcp_data", "handoffs", "model_config",
+        "raw_input", "response", "usage", "error", "input", "output", "metadata", "inputs",
+        "response_data", "operation.cost", "duration", "logfire.span_type", "return",
     ]
 )  # fmt: skip
 KINDS = st.sampled_from(
@@ -588,15 +592,36 @@ MESSAGE = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+def test_items_of_one_reply_of_the_responses_api_are_one_message() -> None:
+    calls: list[JsonValue] = [
+        {"type": "function_call", "call_id": each, "name": "f", "arguments": "{}"} for each in "ab"
+    ]
+    thought: JsonValue = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+    text: JsonValue = {
+        "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "t"}],
+    }  # fmt: skip
+    result: JsonValue = {"type": "function_call_output", "call_id": "a", "output": "r"}
+    question: JsonValue = {"role": "user", "content": "q"}
+    sent: JsonValue = [question, thought, text, *calls, result, *calls]
+    found = messages(chat(gen_ai__input__messages=json.dumps(sent)))
+    assert [each["role"] for each in found] == ["user", "assistant", "tool", "assistant"]
+    assert (found[1]["content"], found[1]["reasoning_content"]) == ("t", "hm")
+    for reply in (found[1], found[3]):
+        assert [call["id"] for call in cast("Any", reply["tool_calls"])] == ["a", "b"]
+
+
 @settings(max_examples=60)
-@given(st.dictionaries(NAMES, JSON | KINDS | st.lists(MESSAGE, max_size=3) | MESSAGE, max_size=8))
-def test_any_attributes_are_mapped(said: dict[str, JsonValue]) -> None:
-    span = to_span(model(said))
+@given(
+    st.dictionaries(NAMES, JSON | KINDS | st.lists(MESSAGE, max_size=3) | MESSAGE, max_size=8),
+    st.sampled_from(["any", "logfire.openai", "logfire.openai_agents"]),
+)
+def test_any_attributes_are_mapped(said: dict[str, JsonValue], scope: str) -> None:
+    span = to_span(replace(model(said), resource={"otel.scope.name": scope}))
     assert span.attributes == said or "nan" in repr(said)
     for text in (span.input, span.output, span.model, span.thread_id, span.error):
         assert text is None or isinstance(text, str)
     encoded = {key: json.dumps(value) for key, value in said.items()}
-    assert to_span(model({**encoded})).operation
+    assert to_span(replace(model({**encoded}), resource={"otel.scope.name": scope})).operation
 
 
 def test_mlflow_span_has_kind_content_tokens_and_cost() -> None:

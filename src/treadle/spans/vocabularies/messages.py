@@ -89,12 +89,28 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
     found: list[Message] = []
     for each in value:
         if isinstance(each, dict):
-            found += _message(each, role)
+            messages = _message(each, role)
+            if not (_is_part(each) and _join_calls(found, messages)):
+                found += messages
         elif isinstance(each, list):
             found += _of_list(each, role)  # some programs send one list for each prompt
         else:
             found += read_messages(each, role)
     return _join_thoughts(found)
+
+
+def _join_calls(found: list[Message], messages: list[Message]) -> bool:
+    """Add tool calls to the reply before them, and return whether this was possible.
+
+    OpenAI's Responses API returns each tool call of a reply as a separate item.
+    """
+    calls = messages[0].get("tool_calls") if messages else None
+    if not calls or not found or found[-1].get("role") != "assistant":
+        return False
+    before = found[-1].get("tool_calls") or []
+    if isinstance(before, list):
+        found[-1]["tool_calls"] = [*before, *calls]
+    return isinstance(before, list)
 
 
 def _join_thoughts(messages: list[Message]) -> list[Message]:

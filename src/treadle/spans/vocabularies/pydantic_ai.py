@@ -17,7 +17,7 @@ from treadle.spans.vocabularies.values import (
 )
 
 _HISTORIES = ("pydantic_ai.all_messages", "all_messages_events")
-_REPLIES = frozenset({"assistant", "model", "gen_ai.assistant.message", "gen_ai.choice"})
+_REPLIES = ("assistant", "model", "gen_ai.assistant.message", "gen_ai.choice")
 
 
 def _read(columns: SpanColumns) -> None:
