@@ -104,3 +104,9 @@ async def test_new_conversation_begins_without_messages(tmp_path: Path) -> None:
         await terminal.ask("Second")
         assert terminal.app.state.conversation_id != first
         assert len(terminal.provider.requests[-1].messages) == 2
+
+
+async def test_status_line_states_that_the_repository_opens() -> None:
+    async with Line(Status()).run_test(size=(40, 3)) as pilot:
+        await pilot.pause()
+        assert Picture.of(pilot.app).lines[0].strip() == "opening the repository"

@@ -61,9 +61,9 @@ The maximum has to fit the window.
 """
 
 _DEMONSTRATION = (
-    f"The embedded {MODEL_NAME}, a small demonstration model, wrote this answer. The context "
-    "and the sources are exact; the prose is weak. docs/providers.md describes how to use a "
-    "larger model."
+    f"The embedded {MODEL_NAME}, a small demonstration model, writes this answer. The context "
+    "and the sources are exact; the prose is weak. `treadle models key set openai` adds a larger "
+    "model."
 )
 
 

@@ -55,6 +55,7 @@ class Status:
 
     def __init__(self) -> None:
         self.folder = ""
+        """The name of the repository's folder. It is empty until the repository is open."""
         self.branch: str | None = None
         self.model: str | None = None
         self.cost: float | None = None
@@ -105,6 +106,8 @@ class Status:
         return [texts[part] for part in _POSITIONS if texts[part].text]
 
     def _folder(self) -> Shown:
+        if not self.folder:
+            return Shown(Part.FOLDER, "opening the repository")
         branch = f" ({self.branch})" if self.branch else ""
         return Shown(Part.FOLDER, f"{self.folder}{branch}", "$foreground")
 

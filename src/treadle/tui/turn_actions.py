@@ -149,6 +149,8 @@ class TurnActions(App[None]):
     @work
     async def _send(self, draft: Draft) -> None:
         prompt = self.state.add_pending(draft.message)
+        if not self._workbench.done():
+            self.state.explain_pending("opening the repository")
         self.plan_sync()
         try:
             workbench = await asyncio.shield(self._workbench)

@@ -121,3 +121,18 @@ async def test_only_the_last_text_of_quick_typing_is_searched(folder: Path) -> N
                 await clock.advance(PAUSE_SECONDS)
                 await terminal.pilot.pause(0.05)
             assert [call.args[0] for call in searched.call_args_list] == ["square"]
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical_path", "kind", "title"),
+    [
+        ("__repr__", "attr.validators._MinLength.__repr__", "method", "_MinLength.__repr__"),
+        ("parse", "crate::syntax::Parser::parse", "method", "Parser::parse"),
+        ("min_len", "attr.validators.min_len", "function", "min_len"),
+        ("docs/api.rst:1-9", "docs/api.rst:1-9", "chunk", "api.rst"),
+    ],
+)
+def test_result_is_named_so_that_a_person_knows_it(
+    name: str, canonical_path: str, kind: str, title: str
+) -> None:
+    assert FoundCode(name, canonical_path, kind, "docs/api.rst", 1, 9).title == title

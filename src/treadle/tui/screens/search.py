@@ -4,6 +4,7 @@ A step of a walk lists the callers, callees or implementations of an item.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -79,6 +80,16 @@ class FoundCode:
             found.name, found.canonical_path, found.kind, found.file, found.start_line,
             found.end_line, reason,
         )  # fmt: skip
+
+    @property
+    def title(self) -> str:
+        """The name in a list. A method has the name of its class, a range of lines its file."""
+        if self.kind == "chunk":
+            return self.file.rpartition("/")[2]
+        if self.kind != "method" or not self.canonical_path.endswith(self.name):
+            return self.name
+        owner = self.canonical_path.removesuffix(self.name).rstrip(".:#")
+        return self.canonical_path[len(owner) - len(re.split("[.:#]", owner)[-1]) :]
 
     @property
     def source(self) -> SourceRange:
@@ -250,10 +261,9 @@ def _row(rank: int, code: FoundCode) -> Row[FoundCode]:
         path = foreign_line(code.file + lines, "$text-muted").plain
         if len(path) > width:
             path = f"…{path[len(path) - width + 1 :]}"
-        name = code.file.rpartition("/")[2] if code.kind == "chunk" else code.name
         head = Content.assemble(
             (f"{rank:>2} ", "$text-muted"),
-            foreign_line(name, "bold", columns=max(8, columns)),
+            foreign_line(code.title, "bold", columns=max(8, columns)),
             (f"  {code.kind}"[: _KIND_COLUMNS + 2], "$text-secondary"),
             "  ",
             foreign_line(code.reason, "$text-muted", columns=max(8, columns)),
