@@ -49,7 +49,9 @@ class ActivityLine(Static):
         activity = self._state.activity
         words = foreign_line(activity.words(seconds=not self.still), columns=200)
         mark, style = ("? ", "$text-warning") if activity.asks else ("● ", "$text-primary")
-        self.update(Content.assemble((mark, style), words, ("  Esc ends the turn", "$text-muted")))
+        line = Content.assemble((mark, style), words, ("  Esc ends the turn", "$text-muted"))
+        if line != self.content:
+            self.update(line, layout=False)
 
     @work
     async def _tick(self) -> None:

@@ -1,6 +1,7 @@
 """The terminal application: opens a workbench, passes its events on, and runs actions."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
@@ -153,6 +154,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self._workbench.set_result(workbench)
         if self._choices.model is None:
             self.advise()
+        gc.freeze()  # garbage collections examine neither the modules nor the conversation
         self.read_status()
         await self.read_questions(workbench)
 

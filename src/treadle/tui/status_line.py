@@ -47,4 +47,4 @@ class StatusLine(Static):
                 left -= needed
         line = Content(_SEPARATOR).join(texts[part] for part in texts if part in kept)
         if line != self.content:
-            self.update(line)
+            self.update(line, layout=False)
