@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.processes import processor, resident
+from bench.terminal.provider import LINE_RATE
 from bench.terminal.screen import Screen, screen
 from treadle.app.conversations import Conversations
 from treadle.clock import SystemClock
@@ -40,7 +41,7 @@ ALPHABET = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâ
 """Characters that no answer contains, so that each key is recognised in the output."""
 NUMBER = re.compile(rb"(?:Line |row_)(\d{6})")
 PATIENCE = 60
-"""Seconds after which an answer is given up."""
+"""Seconds after the end of an answer after which it is given up."""
 READY = "\x1b[?1004h"
 PARTS = ("start", "keys", "stream", "idle")
 
@@ -179,9 +180,9 @@ def echoes(shown: Screen) -> Sequence[float]:
 
 
 def stream(place: Place, sizes: Sequence[int]) -> Sequence[str]:
-    """The time of the first and the last tenth of long answers."""
+    """The processor time of the first and the last tenth of long answers."""
     lines = [
-        "| an answer streams | lines | first tenth (s) | last tenth (s) | all (s) | memory (MB) |",
+        "| 1,000 lines a second | lines | first tenth (s) | last (s) | answer (s) | memory (MB) |",
         "|---|---|---|---|---|---|",
     ]
     for size in sizes:
@@ -198,26 +199,26 @@ def stream(place: Place, sizes: Sequence[int]) -> Sequence[str]:
 
 def row(name: str, shown: Screen, size: int, began: float) -> str:
     """Follow the numbers of the lines in the output until the last one is shown."""
-    seen: list[tuple[float, int]] = []
-    position = 0
-    until = time.perf_counter() + PATIENCE
-    while (not seen or seen[-1][1] < size - 1) and time.perf_counter() < until:
+    pid, position, reached = shown.process.pid, 0, 0
+    used: list[float] = []
+    """The processor time when the first line and each tenth were shown."""
+    until = began + PATIENCE + size / LINE_RATE
+    while reached < size - 1 and time.perf_counter() < until:
         time.sleep(0.005)
         output = shown.output_after(position)
         numbers = NUMBER.findall(output)
         if numbers:
-            seen.append((time.perf_counter(), max(map(int, numbers))))
+            reached = max(map(int, numbers))
             position += max(0, len(output) - 20)
-    ended, reached = seen[-1]
-    first = next((at - seen[0][0] for at, number in seen if number >= size // 10), None)
-    memory = resident(shown.process.pid)
-    if reached < size - 1 or first is None:
-        early = "" if first is None else f"{first:.2f}"
-        return (
-            f"| {name} | {size:,} | {early} | | {reached:,} lines in {PATIENCE} s | {memory:.0f} |"
-        )
-    last = ended - next(at for at, number in seen if number >= size - size // 10)
-    return f"| {name} | {size:,} | {first:.2f} | {last:.2f} | {ended - began:.1f} | {memory:.0f} |"
+            while len(used) <= 10 * (reached + 1) // size:
+                used.append(processor(pid))
+    seconds, memory = time.perf_counter() - began, resident(pid)
+    first = f"{used[1] - used[0]:.2f}" if len(used) > 1 else ""
+    if reached < size - 1:
+        done = f"{reached:,} lines in {seconds:.0f} s"
+        return f"| {name} | {size:,} | {first} | | {done} | {memory:.0f} |"
+    last = f"{used[10] - used[9]:.2f}"
+    return f"| {name} | {size:,} | {first} | {last} | {seconds:.1f} | {memory:.0f} |"
 
 
 def idle(place: Place) -> Sequence[str]:

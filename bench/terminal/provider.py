@@ -1,6 +1,6 @@
 """A provider in a process of its own. It prints its address. The prompt names the answer.
 
-`lines N` answers N lines as fast as they are taken. `tokens N` answers 200 words a second for N
+`lines N` answers N lines, at most 1,000 a second. `tokens N` answers 200 words a second for N
 seconds. `silent` sends one word and nothing more.
 """
 
@@ -13,6 +13,7 @@ from tests.fakes.replies import Pause, Script, Step, delta, sse, usage_chunk
 
 RATE = 200
 LINES_AT_ONCE = 5
+LINE_RATE = 1_000
 KINDS = re.compile(r"(lines|tokens|silent) ?(\d*)$")
 WORDS = ("the", "parser", "reads", "each", "line", "and", "returns", "`tokens`", "in", "order")
 
@@ -28,7 +29,7 @@ def answer(request: RecordedRequest) -> Script:
     if kind == "lines":
         for first in range(0, number, LINES_AT_ONCE):
             text = "".join(line(each) for each in range(first, first + LINES_AT_ONCE))
-            steps.append(delta(content=text))
+            steps += [delta(content=text), Pause(LINES_AT_ONCE / LINE_RATE)]
     else:
         for count in range(number * RATE):
             end = "\n\n" if count % 60 == 59 else " "
