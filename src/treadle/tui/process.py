@@ -18,8 +18,10 @@ _SIGNAL_STATUS = 128
 exit status.
 """
 _FULL_COLLECTION = 100
-"""A full garbage collection delays a key by 80 ms in a conversation of 5,000 messages. With Python's
-default of 10, there is one every 4 seconds while an answer arrives.
+"""The number of younger collections until a full garbage collection.
+
+A full collection delays a key by 80 ms in a conversation of 5,000 messages. With Python's default
+of 10, there is one every 4 seconds while an answer arrives.
 """
 
 
