@@ -6,6 +6,8 @@ import pytest
 from textual.style import Style
 
 from treadle.events.types import CallKey
+from treadle.tui.conversation.answer_parts import TABLE_CELLS, AnswerParts
+from treadle.tui.conversation.copies import message_text
 from treadle.tui.conversation.items import CallItem, CodeItem, Item, ProseItem
 from treadle.tui.transcript.look import Look
 from treadle.tui.transcript.renderer import Renderer
@@ -82,3 +84,39 @@ def test_a_code_block_fills_the_width_and_names_its_language() -> None:
     rendered = Renderer(LOOK).render(CodeItem(label="python", lines=["x = 1"], ends=True))
     assert [strip.text.strip() for strip in rendered.strips] == ["python", "x = 1"]
     assert {strip.cell_length for strip in rendered.strips} == {30}
+
+
+def parts_of(answer: str) -> list[Item]:
+    """The items of an answer."""
+    parts = AnswerParts()
+    return [*parts.feed(answer), *parts.finish()]
+
+
+def test_large_table_is_drawn_in_parts_with_its_head() -> None:
+    rows = [f"| {row} | {row + 5_000} |\n" for row in range(1_000)]
+    answer = "".join(["Look:\n", "| key | value |\n", "|---|---|\n", *rows, "\n"])
+    items = parts_of(answer)
+    assert len(items) > 4
+    assert message_text(items, 0) == answer.strip("\n") + "\n"
+    drawn = [[strip.text for strip in Renderer(LOOK).render(item).strips] for item in items]
+    assert all(len(lines) * 2 < 2 * TABLE_CELLS for lines in drawn)
+    assert all(any("key" in line and "value" in line for line in lines) for lines in drawn)
+    texts = [line.split() for lines in drawn for line in lines]
+    assert [int(words[0]) for words in texts if words[-1:] and words[0].isdigit()] == [
+        *range(1_000)
+    ]
+
+
+def test_string_over_many_lines_keeps_its_colour() -> None:
+    look = Look(30, lambda style: Style(bold="$text-success" in style))
+    code = ["x = 1", 'text = """', *["inside"] * 60, '"""', "y = 2"]
+    items = parts_of("\n".join(["```python", *code, "```", ""]))
+    assert len(items) == 2
+    bold = {
+        strip.text.strip(): {
+            bool(part.style and part.style.bold) for part in strip if part.text.strip()
+        }
+        for item in items
+        for strip in Renderer(look).render(item).strips
+    }
+    assert (bold["inside"], bold["x = 1"], bold["y = 2"]) == ({True}, {False}, {False})

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from uuid import UUID
 
 from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
@@ -13,11 +14,21 @@ CODE_LINES = 40
 A longer code block has several items. Therefore only the lines of the last item are rendered again
 when a line arrives.
 """
+CONTEXT_CHARACTERS = 10_000
+"""A code item is highlighted with the lines before it if these have fewer characters."""
+TABLE_CELLS = 400
+"""The maximum number of cells of a table in one item. More cells would block the event loop."""
 PREVIEW_CHARACTERS = 4_000
 """The maximum number of characters that are shown of an unfinished block."""
 
 _SNIPPET = re.compile(r'\s*<code="(?P<path>[^"\n]*)"')
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?P<label>[^\s`]*)")
+
+_TABLE = re.compile(r" {0,3}(?=.*\|)\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+"""The line between the head and the rows of a table."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_BEFORE_TABLE = 10
+"""A table is recognized if its second line is one of the first lines of a block."""
 
 
 class AnswerParts:
@@ -63,17 +74,20 @@ class AnswerParts:
             if self._code is not None:
                 self._end_code()
                 return []
-            new = self._drop_preview()
+            dropped = self._drop_preview()
             self._code = CodeItem(label=_label(block.text), request_id=self._request_id)
-            return [*new, self._code]
+            return [*dropped, self._code]
+        head, first, *rest = _table_parts(block.text)
+        new: list[Item] = [
+            ProseItem(text=part, table_head=head, request_id=self._request_id) for part in rest
+        ]
         if self._preview is not None:
-            self._preview.text, self._preview.finished = block.text, True
+            self._preview.text, self._preview.finished = first, True
             self._preview.touch()
             self._preview = None
-            return []
-        if not block.text.strip():
-            return []
-        return [ProseItem(text=block.text, request_id=self._request_id)]
+        elif first.strip():
+            new.insert(0, ProseItem(text=first, request_id=self._request_id))
+        return new
 
     def _drop_preview(self) -> list[Item]:
         """Empty the preview, because its text was the opening line of a code block."""
@@ -87,7 +101,14 @@ class AnswerParts:
         assert self._code is not None
         new: list[Item] = []
         if len(self._code.lines) >= CODE_LINES:
-            self._code = CodeItem(label=self._code.label, starts=False, request_id=self._request_id)
+            before = [*self._code.before, *self._code.lines]
+            whole = self._code.starts or self._code.before
+            self._code = CodeItem(
+                label=self._code.label,
+                starts=False,
+                before=before if whole and sum(map(len, before)) < CONTEXT_CHARACTERS else (),
+                request_id=self._request_id,
+            )
             new.append(self._code)
         self._code.lines.append(line.rstrip("\n"))
         self._code.touch()
@@ -98,6 +119,24 @@ class AnswerParts:
         self._code.ends = True
         self._code.touch()
         self._code = None
+
+
+def _table_parts(text: str) -> list[str]:
+    """Split a block with a large table.
+
+    Returns the first two lines of the table, and then the parts. Of other blocks, the first text is
+    empty, and the only part is the block.
+    """
+    lines = _LINE.findall(text)
+    delimiter = next((at for at, line in enumerate(lines[:_BEFORE_TABLE]) if _TABLE.match(line)), 0)
+    rows = max(1, TABLE_CELLS // max(1, len(lines[delimiter].split("|")))) if delimiter else 0
+    first = delimiter + 1 + rows
+    if not delimiter or len(lines) <= first or lines[delimiter - 1].startswith("    "):
+        return ["", text]
+    head = "".join(lines[delimiter - 1 : delimiter + 1])
+    ends = [*range(first, len(lines) - 1, rows), len(lines)]  # the last line may be blank
+    parts = ["".join(lines[start:end]) for start, end in pairwise([0, *ends])]
+    return [head, *parts]
 
 
 def _label(line: str) -> str:

@@ -100,11 +100,14 @@ class ReasoningItem(Item):
 class ProseItem(Item):
     """A block of an answer in Markdown.
 
-    Only the last block of an answer can be unfinished, while more text arrives.
+    Only the last block of an answer can be unfinished, while more text arrives. A large table
+    consists of several items. `table_head` has the first two lines of the table in each of these
+    items except the first one, whose text contains them.
     """
 
     text: str
     finished: bool = True
+    table_head: str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -113,13 +116,15 @@ class CodeItem(Item):
 
     A long block consists of several items. `starts` states whether the block begins with this item,
     and `ends` states whether it ends with this item. `label` is the language of the block. For a
-    snippet, `label` is its file.
+    snippet, `label` is its file. `before` has the lines of the block before this item, so that a
+    string over several lines keeps its colour. It is empty if the block is too long for that.
     """
 
     label: str = ""
     lines: list[str] = field(default_factory=list)
     starts: bool = True
     ends: bool = False
+    before: Sequence[str] = ()
 
 
 class CallState(StrEnum):

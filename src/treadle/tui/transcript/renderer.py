@@ -13,6 +13,7 @@ from treadle.display.event_lines import STOPPED
 from treadle.events.types import SourceRange, StopReason
 from treadle.session.sources import Quote, QuoteVerdict
 from treadle.traces.amounts import cost, duration, tokens
+from treadle.tui.conversation.answer_parts import CODE_LINES
 from treadle.tui.conversation.items import (
     CallItem,
     CallState,
@@ -140,7 +141,7 @@ class Renderer:
     @_add.register
     def _(self, item: ProseItem, lines: _Lines) -> None:
         if item.text.strip():
-            lines.add(self._look.markdown(item.text))
+            lines.add(self._look.markdown(item.table_head + item.text))
 
     @_add.register
     def _(self, item: CodeItem, lines: _Lines) -> None:
@@ -148,7 +149,11 @@ class Renderer:
             label = foreign_line(item.label, "$text-muted", columns=self._look.width - 2)
             lines.add(self._look.panel([label]))
         if item.lines:
-            lines.add(self._look.panel(self._look.code(item.lines, item.label)))
+            complete = item.ends or len(item.lines) >= CODE_LINES
+            before = item.before if complete else ()  # while lines arrive, this costs too much
+            code = self._look.code([*before, *item.lines], item.label)
+            shown = code.split("\n", allow_blank=True)[len(before) :] if before else code
+            lines.add(self._look.panel(shown))
 
     @_add.register
     def _(self, item: CallItem, lines: _Lines) -> None:
