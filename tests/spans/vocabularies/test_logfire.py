@@ -40,19 +40,22 @@ def read(text: str | None) -> Any:
 
 
 @pytest.mark.parametrize("name", ["session.id", "session_id", "gen_ai.conversation.id", "run_id"])
-def test_redacted_value_is_not_a_thread_run_or_user(name: str) -> None:
-    found = span({name: "[Scrubbed due to 'session']", "user.id": "[Scrubbed due to 'auth']"})
+@pytest.mark.parametrize("value", ["[Scrubbed due to 'session']", "null"])
+def test_replaced_value_is_not_a_thread_run_or_user(name: str, value: str) -> None:
+    found = span({name: value, "user.id": value})
     assert (found.thread_id, found.run_id, found.user) == (None, None, None)
 
 
 def test_streamed_call_lasts_as_long_as_its_log_states() -> None:
     log: dict[str, JsonValue] = {
         **CHAT, "logfire.span_type": "log", "duration": 0.25, "gen_ai.output.messages": OUTPUT,
+        "logfire.msg": "streaming response from 'gpt-4o-mini' took 0.25s",
     }  # fmt: skip
     moment = replace(model(log), end_ns=START)
     found = to_span(moment)
     assert (found.duration_us, found.end_ns) == (250_000, START)
     assert found.start_us == START // 1_000 - 250_000
+    assert found.name == "streaming response from 'gpt-4o-mini'"
     assert to_span(model(log)).duration_us == 2_000_000  # the span has a duration of its own
     assert to_span(replace(moment, attributes={**log, "duration": "x"})).duration_us == 0
 
@@ -86,9 +89,9 @@ def test_reasoning_is_read_from_events() -> None:
     ]  # fmt: skip
     whole = {**CHAT, "events": events}
     assert read(span(whole).input) == [{"role": "user", "content": "Hi"}]
-    assert read(span(whole).output)[-1] == {"role": "assistant", "content": "rain"}
-    (answer,) = read(span({**whole, "gen_ai.output.messages": OUTPUT}).output)
-    assert (answer["content"], answer["reasoning_content"]) == ("rain", "Look outside.")
+    for found in (span(whole), span({**whole, "gen_ai.output.messages": OUTPUT})):
+        (answer,) = read(found.output)
+        assert (answer["content"], answer["reasoning_content"]) == ("rain", "Look outside.")
 
 
 def test_result_of_an_instrumented_function_is_its_output() -> None:
@@ -133,6 +136,20 @@ def test_steps_of_openai_agents_are_steps_of_an_agent(
 ) -> None:
     found = agents(**said, **{"gen_ai.system": "openai"})
     assert (found.kind, found.operation) == (SpanKind.AGENT, operation)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"), [("triggered", "guardrail"), ("from_agent", "handoff")]
+)
+def test_guardrails_and_handoffs_of_openai_agents_have_an_operation(
+    name: str, operation: str
+) -> None:
+    found = agents(**{name: "a"})
+    assert (found.kind, found.operation) == (SpanKind.OTHER, operation)
+
+
+def test_trace_of_openai_agents_without_a_group_has_no_thread() -> None:
+    assert agents(agent_trace_id="trace_1", group_id="null").thread_id is None
 
 
 def test_name_of_a_failed_step_is_that_of_a_successful_one() -> None:

@@ -4,6 +4,7 @@ Current versions send model calls in the vocabulary of OpenTelemetry, which `gen
 module reads the additional attributes, and the attributes of version 1 of the format.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ _SCOPES = "logfire."
 """The prefix of the scopes of Logfire's own instrumentations."""
 _OWN_TAG = "LLM"
 """The tag that Logfire's instrumentations add to every model call."""
+_TOOK = re.compile(r" took \d+\.\d+s$")
 _SECOND = 1_000_000
 
 
@@ -70,6 +72,9 @@ def _read_stream(columns: SpanColumns, attributes: Attributes) -> None:
     if attributes.get("logfire.span_type") == "log" and raw.start_ns == raw.end_ns:
         lasted = as_microseconds(attributes.get("duration"), _SECOND) or 0
         columns.start_ns = max(0, raw.start_ns - lasted * 1_000)
+        if columns.name is not None:
+            # The name must not contain the duration, since statistics are grouped by name.
+            columns.name = _TOOK.sub("", columns.name)
 
 
 def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
@@ -95,8 +100,9 @@ def _read_message_events(columns: SpanColumns, events: list[Any]) -> None:
         columns.input = messages_json(items[:first], "user")
     if columns.output is None:
         columns.output = messages_json(items[first:], "assistant")
-    elif thoughts := [thought for each in items[first:] if (thought := _thought(each))]:
-        messages = read_messages(columns.output, "assistant")
+    thoughts = [thought for each in items[first:] if (thought := _thought(each))]
+    messages = read_messages(columns.output, "assistant") if thoughts else []
+    if messages:
         messages[0].setdefault("reasoning_content", "\n\n".join(thoughts))
         columns.output = to_json(messages)
 

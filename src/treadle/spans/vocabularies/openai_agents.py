@@ -15,12 +15,10 @@ from treadle.spans.vocabularies.values import (
     as_name,
     as_text,
     as_texts,
-    canonical_provider,
     parse_json,
 )
 
 _SCOPE = "logfire.openai_agents"
-_STEPS = {"task": "task", "turn": "turn"}
 
 
 def _read(columns: SpanColumns) -> None:
@@ -35,24 +33,9 @@ def _read(columns: SpanColumns) -> None:
         # The name must not depend on the outcome, since statistics are grouped by name.
         message = as_text(attributes.get("logfire.msg")) or columns.raw.name
         columns.name = message.removesuffix(f" failed: {reason}")
-    if "agent_trace_id" in attributes:
-        _read_trace(columns, attributes)
-    elif (step := str(attributes.get("sdk_span_type"))) in _STEPS:
-        columns.set_kind(SpanKind.AGENT, _STEPS[step])
-    elif "mcp_data" in attributes:
-        _read_tool(columns, attributes)
-    elif "handoffs" in attributes:
-        columns.set_kind(SpanKind.AGENT)
-    elif "response_id" in attributes or "response" in attributes or "raw_input" in attributes:
-        _read_response(columns, attributes)
-    elif "model_config" in attributes:
-        columns.set_kind(SpanKind.MODEL)
-        columns.input = columns.input or messages_json(attributes.get("input"), "user")
-        answered = _reply(attributes.get("output"))
-        columns.output = columns.output or messages_json(answered, "assistant")
-        _read_usage(columns, attributes)
-    if columns.kind is SpanKind.MODEL and columns.provider is None:
-        columns.provider = canonical_provider(as_text(attributes.get("gen_ai.system")))
+    read = next((_READERS[name] for name in _READERS if name in attributes), None)
+    if read is not None:
+        read(columns, attributes)
 
 
 def _read_trace(columns: SpanColumns, attributes: Attributes) -> None:
@@ -62,6 +45,22 @@ def _read_trace(columns: SpanColumns, attributes: Attributes) -> None:
     metadata = parse_json(attributes.get("metadata"))
     if isinstance(metadata, dict) and "tags" in metadata:
         columns.labels += as_texts(metadata["tags"])
+
+
+def _read_step(columns: SpanColumns, attributes: Attributes) -> None:
+    columns.set_kind(SpanKind.AGENT, as_text(attributes["sdk_span_type"]))
+
+
+def _read_agent(columns: SpanColumns, _attributes: Attributes) -> None:
+    columns.set_kind(SpanKind.AGENT)
+
+
+def _read_guardrail(columns: SpanColumns, _attributes: Attributes) -> None:
+    columns.set_kind(SpanKind.OTHER, "guardrail")
+
+
+def _read_handoff(columns: SpanColumns, _attributes: Attributes) -> None:
+    columns.set_kind(SpanKind.OTHER, "handoff")
 
 
 def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
@@ -85,6 +84,15 @@ def _read_response(columns: SpanColumns, attributes: Attributes) -> None:
         columns.input = messages_json(given, "user", as_text(answered.get("instructions")))
     if columns.output is None:
         columns.output = messages_json(answered.get("output"), "assistant")
+
+
+def _read_completion(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read a call of the Chat Completions API."""
+    columns.set_kind(SpanKind.MODEL)
+    columns.input = columns.input or messages_json(attributes.get("input"), "user")
+    answered = _reply(attributes.get("output"))
+    columns.output = columns.output or messages_json(answered, "assistant")
+    _read_usage(columns, attributes)
 
 
 def _reply(output: JsonValue) -> JsonValue:
@@ -120,9 +128,12 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
     )
 
 
-VOCABULARY = Vocabulary(
-    _read,
-    prefixes=frozenset(),
-    names=frozenset({"agent_trace_id", "sdk_span_type", "mcp_data", "handoffs", "response_id",
-                     "response", "raw_input", "model_config"}),
-)  # fmt: skip
+_READERS = {
+    "agent_trace_id": _read_trace, "sdk_span_type": _read_step, "mcp_data": _read_tool,
+    "handoffs": _read_agent, "triggered": _read_guardrail, "from_agent": _read_handoff,
+    "response_id": _read_response, "response": _read_response, "raw_input": _read_response,
+    "model_config": _read_completion,
+}  # fmt: skip
+"""Maps an attribute that only one kind of span has to the reader of that kind."""
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset(), names=frozenset(_READERS))

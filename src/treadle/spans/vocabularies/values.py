@@ -22,10 +22,10 @@ def as_text(value: JsonValue) -> str | None:
 def as_name(value: JsonValue) -> str | None:
     """Return `value` as an id or a name, or None if it is neither a text nor a number.
 
-    A double such as 1.0 becomes "1". Logfire replaces values that look like secrets. Such a
-    replacement is the same for different values, so it is not a name.
+    A double such as 1.0 becomes "1". Two texts of Logfire are not names: `null`, which it sends for
+    None, and the text that replaces all values that look like secrets.
     """
-    if isinstance(value, str) and value.startswith(_REDACTED):
+    if isinstance(value, str) and (value == "null" or value.startswith(_REDACTED)):
         return None
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
