@@ -59,6 +59,7 @@ def test_text_is_replaced_after_a_person_approves_the_diff(bench: Bench) -> None
     (file,) = result["files"]
     assert (file["path"], file["added"], file["removed"]) == ("cart.py", 1, 1)
     assert file["preview"] == bench.questions[0].preview
+    assert bench.questions[0].reason == "In 1 file, it adds 1 line and removes 1."
     assert "-    return 2\n+    return 3\n" in file["preview"]
     assert str(bench.questions[0].proposal_id) == result["proposal_id"]
     assert [type(event) for event in bench.events] == [EditStaged, EditApplied]
@@ -392,6 +393,7 @@ def test_a_large_diff_is_cut_for_the_model_and_whole_for_the_person(bench: Bench
     assert len(preview) < 12_000
     assert "more lines" in preview
     question = bench.questions[0].preview
+    assert bench.questions[0].reason == "In 1 file, it adds 3,000 lines."
     assert question is not None
     assert "+value_2999 = 2999" in question
 

@@ -333,6 +333,23 @@ async def test_a_proposing_tool_needs_one_question_with_its_preview(root: Path) 
         assert done(await at.call("propose")) == "None"
 
 
+async def test_a_command_with_its_paths_needs_one_permission(root: Path) -> None:
+    subjects = (Subject(command="pytest a"), Subject(path="a", command="pytest a"))
+    question = Question(subjects, Policy.ASK, "run pytest a", effect="It runs code.")
+    async with gate(root) as at:
+        with at.approvals.allow_questions():
+            context = ToolContext(UUID(int=3), CallKey(0, 0), tool="change")
+            asking = asyncio.ensure_future(at.approvals.decide(question, context))
+            asked = await at.question()
+            required = at.approvals.required(asked.approval_id)
+            assert required is not None
+            assert [str(grant) for grant in required.grants] == ["change pytest a"]
+            assert asked.reason == "It runs code."
+            at.approvals.answer(asked.approval_id, ApprovalScope.SESSION)
+            assert (await asking).allowed
+        assert (await at.approvals.decide(question, context)).allowed
+
+
 async def test_a_refusal_states_whether_a_person_could_be_asked(root: Path) -> None:
     context = ToolContext(UUID(int=3), CallKey(0, 0), tool="change")
     question = Question((Subject(path="a"),), Policy.ASK, "change a")

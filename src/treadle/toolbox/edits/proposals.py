@@ -281,6 +281,10 @@ def _effect(proposal: Proposal) -> str:
     files = counted(len(proposal.changes), "file")
     if not added and not removed:
         return f"It changes {files}, but no line."
+    if not removed:
+        return f"In {files}, it adds {counted(added, 'line')}."
+    if not added:
+        return f"In {files}, it removes {counted(removed, 'line')}."
     return f"In {files}, it adds {counted(added, 'line')} and removes {removed:,}."
 
 
