@@ -65,7 +65,9 @@ async def test_keys_typed_before_the_first_screen_reach_the_prompt(repo: Path) -
     async with chat(repo) as screen:
         screen.type("early keys")
         await screen.until(lambda: "\x1b[?1049h" in screen.raw, "the screen to open")
-        await screen.shows("early keys")
+        await screen.shows(
+            "│ early keys"
+        )  # in the frame of the prompt; the terminal also echoes the keys
         await quit_terminal(screen)
 
 
