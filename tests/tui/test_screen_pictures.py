@@ -8,7 +8,7 @@ from tests.fakes.replies import Answer, Call, Pause, delta, sse
 from tests.tui.approvals.asking import ask, open_answers, open_proposal, stop
 from tests.tui.approvals.scripts import EDIT, READ, repository
 from tests.tui.pictures import Picture, check_picture
-from tests.tui.screens.saved import on, opened, saved
+from tests.tui.screens.saved import on, opened, rows_shown, saved
 from tests.tui.screens.test_rewind import edited
 from tests.tui.terminal import Terminal, running
 from treadle.tui.screens.conversation import ConversationScreen
@@ -29,6 +29,7 @@ async def check(terminal: Terminal, name: str) -> None:
         if isinstance(screen, ConversationScreen):
             screen.keep_still()
             screen.sync()
+    terminal.app.choose_theme("dark")
     for size in SIZES:
         await terminal.pilot.resize_terminal(*size)
         await settled(terminal)
@@ -132,6 +133,22 @@ async def test_rewind_plan(tmp_path: Path) -> None:
         await on(terminal, RewindPlanScreen)
         await terminal.until(lambda: "calc.py" in terminal.text())
         await check(terminal, "rewind-plan")
+
+
+async def test_undone_rewind(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        await edited(terminal)
+        await opened(terminal, "rewind")
+        await terminal.pilot.press("enter")
+        await rows_shown(terminal, RewindPlanScreen)
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: "/undo-rewind undoes it" in " ".join(terminal.text().split()))
+        await opened(terminal, "undo_rewind")
+        await terminal.until(lambda: "calc.py" in terminal.text())
+        await check(terminal, "undo-rewind")
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: "The rewind is undone." in terminal.text())
+        await check(terminal, "undone-rewind")
 
 
 async def test_search(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ class CheckScreen(ModalScreen[str | None]):
         #title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
         #state { height: auto; max-height: 4; padding: 0 1; }
         Log { height: 1fr; padding: 0 1; background: $background; scrollbar-size: 1 1; }
+        Log:focus { background-tint: transparent; }
         RowList { height: 1fr; display: none; background: $background; }
         #result { height: auto; max-height: 6; padding: 0 1; display: none; color: $text-muted; }
         KeyLine { padding: 0 1; }
@@ -304,7 +305,10 @@ class ConsentScreen(ModalScreen[bool | None]):
             width: 100%; height: auto; padding: 0 1; border: round $warning; background: $surface;
         }
         Static { height: auto; }
-        OptionList { height: auto; border: none; padding: 0; background: $surface; }
+        OptionList {
+            height: auto; max-height: 40vh; border: none; padding: 0; background: $surface;
+        }
+        OptionList:focus { border: none; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
