@@ -7,6 +7,24 @@ rendered.
 
 from textual.theme import Theme
 
+
+def _with_fixed_colours(theme: Theme) -> Theme:
+    """Add the variables that repeat a base colour, as far as the theme does not state them."""
+    repeated = {
+        "text": theme.foreground,
+        "text-primary": theme.primary,
+        "text-secondary": theme.secondary,
+        "text-accent": theme.accent,
+        "text-warning": theme.warning,
+        "text-error": theme.error,
+        "text-success": theme.success,
+        "border": theme.primary,
+    }
+    stated = {name: colour for name, colour in repeated.items() if colour is not None}
+    theme.variables = stated | theme.variables
+    return theme
+
+
 _DARK = Theme(
     name="dark",
     dark=True,
@@ -22,16 +40,12 @@ _DARK = Theme(
     error="#f2787f",
     success="#7fce8a",
     variables={
-        "text": "#dfe3ea",
         "text-muted": "#9aa3b2",
         "text-disabled": "#7b8494",
         "text-primary": "#8bbcfa",
         "text-secondary": "#8fd2e0",
-        "text-accent": "#f0b866",
-        "text-warning": "#e8b04a",
         "text-error": "#f58f95",
         "text-success": "#8ed898",
-        "border": "#6aa8f7",
         "border-blurred": "#3a4150",
         "block-cursor-foreground": "#ffffff",
         "block-cursor-background": "#2f5c96",
@@ -57,16 +71,10 @@ _LIGHT = Theme(
     error="#b3202c",
     success="#1a652e",
     variables={
-        "text": "#1d2129",
         "text-muted": "#555f6e",
         "text-disabled": "#717b8a",
-        "text-primary": "#0b5cad",
-        "text-secondary": "#0b6374",
-        "text-accent": "#8a4700",
         "text-warning": "#7a4d00",
         "text-error": "#a81c28",
-        "text-success": "#1a652e",
-        "border": "#0b5cad",
         "border-blurred": "#b6bdc9",
         "block-cursor-foreground": "#ffffff",
         "block-cursor-background": "#0b5cad",
@@ -92,15 +100,8 @@ _HIGH_CONTRAST = Theme(
     error="#ff8787",
     success="#87ff87",
     variables={
-        "text": "#ffffff",
         "text-muted": "#d0d0d0",
         "text-disabled": "#b0b0b0",
-        "text-primary": "#5fd7ff",
-        "text-secondary": "#87ffff",
-        "text-accent": "#ffd700",
-        "text-warning": "#ffd700",
-        "text-error": "#ff8787",
-        "text-success": "#87ff87",
         "border": "#ffffff",
         "border-blurred": "#d0d0d0",
         "block-cursor-foreground": "#000000",
@@ -148,5 +149,8 @@ _ANSI = Theme(
     },
 )
 
-THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _HIGH_CONTRAST, _ANSI)}
+THEMES = {
+    theme.name: theme
+    for theme in (*map(_with_fixed_colours, (_DARK, _LIGHT, _HIGH_CONTRAST)), _ANSI)
+}
 """The themes by their names in the setting `terminal.theme`."""
