@@ -246,3 +246,11 @@ def test_cancelled_operation_is_not_an_error(kind: str, status: SpanStatus) -> N
     raised = SpanEvent(START // 1_000, "exception", {"exception.type": kind})
     raw = replace(model({"gen_ai.tool.name": "f"}, raised), status=RawStatus.ERROR)
     assert to_span(raw).status is status
+
+
+def test_failure_after_a_cancellation_is_an_error() -> None:
+    raised = [
+        SpanEvent(START // 1_000, "exception", {"exception.type": each})
+        for each in ("asyncio.exceptions.CancelledError", "ValueError")
+    ]
+    assert to_span(model({"gen_ai.tool.name": "f"}, *raised)).status is SpanStatus.ERROR

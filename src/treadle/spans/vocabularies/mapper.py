@@ -145,14 +145,14 @@ def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
         return SpanStatus.UNFINISHED, error
     if not failed:
         return SpanStatus.OK, None
-    cancelled = any(_is_cancellation(event) for event in raw.events)
-    return SpanStatus.CANCELLED if cancelled else SpanStatus.ERROR, error
+    return SpanStatus.CANCELLED if _is_cancelled(raw.events) else SpanStatus.ERROR, error
 
 
-def _is_cancellation(event: SpanEvent) -> bool:
-    """Return whether the event is an exception that only says that the operation was cancelled."""
-    kind = event.attributes.get("exception.type")
-    return isinstance(kind, str) and kind.rpartition(".")[2] in _CANCELLATIONS
+def _is_cancelled(events: Iterable[SpanEvent]) -> bool:
+    """Return whether the last exception states that the operation was cancelled."""
+    kinds = [event.attributes.get("exception.type") for event in events]
+    raised = [kind for kind in kinds if isinstance(kind, str)]
+    return bool(raised) and raised[-1].rpartition(".")[2] in _CANCELLATIONS
 
 
 def _exception(events: Iterable[SpanEvent]) -> str | None:
