@@ -26,7 +26,7 @@ import aiohttp
 
 from bench.clients import provider, scenario
 from bench.clients.exports import Exports, forwarding
-from bench.clients.truth import ComparedPart, Difference, Part, Row, compare
+from bench.clients.truth import CONTEXT_QUERIES, ComparedPart, Difference, Part, Row, compare
 from bench.environments import environment, node_environment
 from bench.traces.servers import Treadle, running
 
@@ -140,6 +140,7 @@ async def _observe(
     if record:
         fixture = {**first, "setup": setup_lines(client), "parts": parts}
         text = json.dumps(fixture | {"request": exports.as_fixture()}, ensure_ascii=False, indent=1)
+        RECORDED.mkdir(exist_ok=True)
         (RECORDED / f"{client}.json").write_text(text + "\n", encoding="utf-8")
     for part in parts:
         if part["raised"] and part["part"] not in ("fail", "failing tool"):
@@ -196,11 +197,18 @@ async def _rows(server: str) -> Sequence[Row]:
     """All recorded spans, as the HTTP API returns them."""
     async with aiohttp.ClientSession(f"{server}/api/v1/") as session:
         listed = await (await session.get("spans", params={"limit": 1_000})).json()
+        found: dict[str, set[str]] = {}
+        for figure, query in CONTEXT_QUERIES.items():
+            parameters = {"query": query, "limit": "1000"}
+            answer = await (await session.get("spans", params=parameters)).json()
+            found[figure] = {row["span_id"] for row in answer.get("data", ())}
         rows: list[Row] = []
         for row in listed["data"]:
             path = f"spans/{row['trace_id']}/{row['span_id']}"
             whole = await (await session.get(path, params={"whole": "true"})).json()
-            rows.append({**whole["span"], **row})
+            rows.append({**whole["span"], **row, "found_by": [
+                figure for figure, ids in found.items() if row["span_id"] in ids
+            ]})  # fmt: skip
     return rows
 
 

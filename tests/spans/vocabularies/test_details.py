@@ -81,6 +81,7 @@ def test_message_without_content_has_none() -> None:
         ({"type": "uri", "modality": "image", "uri": "https://x.example/a.png"}, None),
         ({"type": "image-url", "url": "https://x.example/a.png"}, None),
         ({"type": "image", "image": "https://x.example/a.png"}, None),
+        ({"type": "uri", "modality": "image", "uri": "store://a.png"}, "store://a.png"),
         (
             {"type": "blob", "modality": "image", "mime_type": "image/gif", "content": "R0k="},
             "data:image/gif;base64,R0k=",

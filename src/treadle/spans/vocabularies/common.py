@@ -60,9 +60,10 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str | None:
 def _single(value: JsonValue) -> JsonValue:
     """Return the entry of a list with one entry, and any other value unchanged.
 
-    Instrumentations report a header as a list of values.
+    Instrumentations report a header as a list of values. MLflow encodes texts as JSON.
     """
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return parse_json(value) if isinstance(value, str) and value.startswith('"') else value
 
 
 def _thread_id(attributes: Attributes) -> str | None:

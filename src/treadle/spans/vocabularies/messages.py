@@ -73,6 +73,8 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
     if isinstance(choices := value.get("choices"), list):
         replies = [each.get("message") for each in choices if isinstance(each, dict)]
         return [message for reply in replies for message in read_messages(reply, role)]
+    if value.get("object") == "response" and isinstance(value.get("output"), list):
+        return read_messages(value["output"], role)  # a response of OpenAI's Responses API
     for name in ("messages", "prompt", "input"):
         if name in value and "role" not in value:
             messages = read_messages(value[name], role)
@@ -242,6 +244,8 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
         message["content"] = None if calls and not any(texts) else whole
     elif shown:
         message["content"] = shown
+    if isinstance(more := parse_json(value.get("tool_calls")), list):  # in addition to the parts
+        calls += [_call(each) for each in more]
     if calls:
         message["tool_calls"] = calls
     has_more = shown or calls or "reasoning_content" in message
@@ -303,7 +307,7 @@ def _image_url(part: Mapping[str, Any]) -> str | None:
     url = _first(inner, "uri", "url", "image", "image_url", "data", "content")
     if not isinstance(url, str):
         return None
-    if url.startswith(("http:", "https:", "data:", "gs:", "s3:")):
+    if url.startswith("data:") or "://" in url[:40]:
         return url
     return f"data:{media or 'image/png'};base64,{url}"
 

@@ -1,6 +1,7 @@
 """The user, the release and the metadata that an application attaches to its spans."""
 
 from treadle.spans.span import MAX_METADATA_TEXT, Attributes, JsonValue
+from treadle.spans.vocabularies import litellm
 from treadle.spans.vocabularies.columns import SpanColumns
 from treadle.spans.vocabularies.values import as_name, parse_json
 
@@ -52,7 +53,7 @@ def read(columns: SpanColumns, prefixes: set[str]) -> None:
             given = parse_json(attributes.get(name))
             if isinstance(given, dict):
                 columns.add_metadata(given)
-    if not _PREFIXES.isdisjoint(prefixes):
+    if not _PREFIXES.isdisjoint(prefixes) and litellm.CALL_ID not in attributes:
         _read_flat(columns, attributes)
     if named or columns.metadata:
         columns.user = (

@@ -1,9 +1,25 @@
-"""The vocabulary of MLflow, `mlflow.…`. MLflow's exporter sends all values as JSON text."""
+"""The vocabulary of MLflow, `mlflow.…`. MLflow encodes most values as JSON text.
 
-from treadle.spans.span import SpanKind
+MLflow can also export the names of OpenTelemetry, which `gen_ai` reads. Such spans keep only the
+attributes and events without a name of OpenTelemetry, and their scope identifies them.
+"""
+
+from typing import Any
+
+from treadle.events.types import Usage
+from treadle.llm.usage import read_usage
+from treadle.spans.span import Attributes, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import messages_json
-from treadle.spans.vocabularies.values import as_content, as_dollars, as_text, parse_json
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_dollars,
+    as_name,
+    as_text,
+    canonical_provider,
+    parse_json,
+    summarize_vectors,
+)
 
 _KINDS = {
     "LLM": (SpanKind.MODEL, "chat"),
@@ -18,40 +34,139 @@ _KINDS = {
     "GUARDRAIL": (SpanKind.OTHER, "guardrail"),
     "EVALUATOR": (SpanKind.OTHER, "evaluate"),
 }
+_SCOPE = "mlflow."
+_TAG = "mlflow.traceTag."
+_CHUNK = "mlflow.chunk.item."
+_PROVIDERS = frozenset({"openai", "anthropic", "gemini", "groq", "mistral", "bedrock"})
+"""Formats of messages that are also names of providers."""
 
 
 def _read(columns: SpanColumns) -> None:
     attributes = columns.raw.attributes
+    native = any(name.startswith("mlflow.") for name in attributes)
+    if not (native or columns.raw.scope.startswith(_SCOPE)):
+        return
+    _read_tags(columns, attributes)
     kind = parse_json(attributes.get("mlflow.spanType"))
     if isinstance(kind, str) and kind.upper() in _KINDS:
         columns.set_kind(*_KINDS[kind.upper()])
     if columns.kind is SpanKind.TOOL and columns.tool is None:
         columns.tool = as_text(columns.raw.name)
-    given, answered = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
-    request = parse_json(given)
+    request = parse_json(attributes.get("mlflow.spanInputs"))
+    reply = parse_json(attributes.get("mlflow.spanOutputs"))
+    _read_model(columns, attributes, request)
+    _read_usage(columns, attributes, reply)
+    _read_contents(columns, attributes, request, reply)
+
+
+def _read_tags(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read the tags of a trace. A tag that is only set is a label, and others are metadata."""
+    tags = {
+        name.removeprefix(_TAG): value
+        for name, value in attributes.items()
+        if name.startswith(_TAG)
+    }
+    labels = [name for name, value in tags.items() if value in ("", "true")]
+    columns.labels += labels
+    columns.add_metadata({name: value for name, value in tags.items() if name not in labels})
+
+
+def _read_model(columns: SpanColumns, attributes: Attributes, request: Any) -> None:
+    names = ("mlflow.llm.model", "gen_ai.response.model", "gen_ai.request.model")
+    called = columns.kind in (SpanKind.MODEL, SpanKind.EMBEDDING, None)
+    given = request.get("model") if isinstance(request, dict) else attributes.get("model")
+    values = [attributes.get(name) for name in names] + ([given] if called else [])
     if columns.model is None:
-        columns.model = as_text(parse_json(attributes.get("mlflow.llm.model")))
-        if columns.model is None and columns.kind is SpanKind.MODEL and isinstance(request, dict):
-            columns.model = as_text(request.get("model"))
-    usage = parse_json(attributes.get("mlflow.chat.tokenUsage"))
-    if isinstance(usage, dict):
+        columns.model = next(filter(None, (_text(value) for value in values)), None)
+    if columns.provider is None:
+        layout = _text(attributes.get("mlflow.message.format"))
+        known = layout if layout in _PROVIDERS else None
+        columns.provider = canonical_provider(_text(attributes.get("mlflow.llm.provider")) or known)
+
+
+def _text(value: Any) -> str | None:
+    """Return a text, which may be encoded as JSON."""
+    return as_name(parse_json(value))
+
+
+def _read_usage(columns: SpanColumns, attributes: Attributes, reply: Any) -> None:
+    chunks = [event for event in columns.raw.events if event.name.startswith(_CHUNK)]
+    columns.set_first_token(min((chunk.at_us for chunk in chunks), default=None))
+    usage = _reported_usage(reply)
+    if usage is None and chunks:
+        last = max(chunks, key=lambda chunk: chunk.at_us)
+        usage = _reported_usage(parse_json(last.attributes.get("mlflow.chunk.value")))
+    counts = parse_json(attributes.get("mlflow.chat.tokenUsage"))
+    if isinstance(counts, dict):
         columns.set_tokens(
-            input=usage.get("input_tokens"),
-            output=usage.get("output_tokens"),
-            cached=usage.get("cache_read_input_tokens"),
-            cache_write=usage.get("cache_creation_input_tokens"),
-            total=usage.get("total_tokens"),
+            input=counts.get("input_tokens"),
+            output=counts.get("output_tokens"),
+            cached=counts.get("cache_read_input_tokens"),
+            cache_write=counts.get("cache_creation_input_tokens"),
+            reasoning=usage.reasoning if usage else None,
+            total=counts.get("total_tokens"),
+        )
+    elif usage is not None:
+        columns.set_tokens(
+            input=usage.input,
+            output=usage.output,
+            cached=usage.cached,
+            cache_write=usage.cache_write,
+            reasoning=usage.reasoning,
         )
     costs = parse_json(attributes.get("mlflow.llm.cost"))
     if columns.cost is None and isinstance(costs, dict):
         columns.cost = as_dollars(costs.get("total_cost"))
-    if columns.kind is SpanKind.MODEL:
+
+
+def _reported_usage(reply: Any) -> Usage | None:
+    """Return the usage that the provider reported in its reply."""
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    return read_usage(usage) if isinstance(usage, dict) else None
+
+
+def _read_contents(columns: SpanColumns, attributes: Attributes, request: Any, reply: Any) -> None:
+    given, answered = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
+    if given is None and answered is None:
+        columns.output = columns.output or _reply_with_items(attributes)
+    elif columns.kind is SpanKind.MODEL:
         columns.input = columns.input or messages_json(given, "user")
         columns.output = columns.output or messages_json(answered, "assistant")
+    elif columns.kind is SpanKind.EMBEDDING and isinstance(request, dict):
+        columns.input = columns.input or as_content(request.get("input"))
+        columns.output = columns.output or _vectors(reply)
     if columns.input is None:
         columns.input = as_content(given)
     if columns.output is None:
-        columns.output = as_content(answered)
+        # MLflow encodes a returned text as JSON. Other results stay JSON.
+        columns.output = as_content(reply if isinstance(reply, str) else answered)
 
 
-VOCABULARY = Vocabulary(_read, prefixes=frozenset({"mlflow"}))
+def _vectors(reply: Any) -> str | None:
+    """Return a summary of the vectors in a reply of OpenAI's API, or None for other replies."""
+    data = reply.get("data") if isinstance(reply, dict) else None
+    entries = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+    return summarize_vectors([each.get("embedding") for each in entries])
+
+
+def _reply_with_items(attributes: Attributes) -> str | None:
+    """Return a reply whose messages have items of OpenAI's Responses API as JSON text.
+
+    The result is None for other replies.
+    """
+    messages = parse_json(attributes.get("gen_ai.output.messages"))
+    if not isinstance(messages, list):
+        return None
+    items = [_item(message) or message for message in messages]
+    return messages_json(items, "assistant") if items != messages else None
+
+
+def _item(message: Any) -> Any:
+    """Return the item of the Responses API that is the only text of a message, or None."""
+    parts = message.get("parts") if isinstance(message, dict) else None
+    only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+    item = parse_json(only.get("content")) if isinstance(only, dict) else None
+    return item if isinstance(item, dict) and {"id", "type"} <= item.keys() else None
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"mlflow"}), names=frozenset({"model"}))

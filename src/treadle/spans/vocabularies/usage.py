@@ -14,7 +14,7 @@ from treadle.llm.prices import Price, find_price
 from treadle.llm.usage import Meaning, counts_of, with_thoughts
 from treadle.spans.span import CostSource, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns
-from treadle.spans.vocabularies.values import as_count, parse_json
+from treadle.spans.vocabularies.values import as_count, parse_mapping
 
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
 """Instrumentations that forward a provider's counts, in which the input excludes cached tokens."""
@@ -59,7 +59,7 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
     if columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or columns.input_tokens is None:
         return
     candidates = {
-        name: value if type(value) is int else _json_object(value)
+        name: parse_mapping(value) if isinstance(value, str) and value[:1] == "{" else value
         for name, value in columns.raw.attributes.items()
         if ("sage" in name or "oken" in name) and not name.startswith(_RATIOS)
     }
@@ -85,17 +85,6 @@ def _has_other_prices(attributes: Mapping[str, object]) -> bool:
     }
     answered = {tier for name, tier in tiers.items() if "request" not in name.lower()}
     return bool((answered or set(tiers.values())) - _TABLE_TIERS)
-
-
-def _json_object(value: object) -> object:
-    """Return the object in a JSON text, and any other value unchanged.
-
-    The result is None if the text begins like an object but is malformed.
-    """
-    if not isinstance(value, str) or not value.startswith("{"):
-        return value
-    parsed = parse_json(value)
-    return parsed if isinstance(parsed, Mapping) else None
 
 
 def _counts_inside(columns: SpanColumns, reported: int, cache: int) -> bool:

@@ -1,7 +1,8 @@
 """Readers of attribute values: text, numbers, JSON, dotted names, and names of providers."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.llm.usage import MAX_TOKENS, read_cost
@@ -88,6 +89,26 @@ def parse_json(value: JsonValue) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
+
+
+def parse_mapping(value: JsonValue) -> Mapping[str, Any] | None:
+    """Return a map, or the map in a JSON text or in a text that Python's `repr` wrote.
+
+    The result is None for any other value.
+    """
+    parsed = parse_json(value)
+    if isinstance(parsed, str) and parsed.startswith("{"):
+        parsed = parse_json(_PYTHON_VALUE.sub(_as_json, parsed))
+    return parsed if isinstance(parsed, Mapping) else None
+
+
+_PYTHON_VALUE = re.compile(r"""'[^'\\]*'|"[^"\\]*"|None|True|False""")
+_CONSTANTS = {"None": "null", "True": "true", "False": "false"}
+
+
+def _as_json(found: re.Match[str]) -> str:
+    text = found[0]
+    return json.dumps(text[1:-1]) if text.startswith("'") else _CONSTANTS.get(text, text)
 
 
 _BEGINS = frozenset('[{"')
