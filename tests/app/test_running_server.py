@@ -1,13 +1,18 @@
 """How a program finds the server of a repository."""
 
 import json
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
-from treadle.app.running_server import find_server
+import pytest
+
+from treadle.app.running_server import find_server, recorded_server
+from treadle.cli.commands import chat
+from treadle.errors import UsageError
 
 
 @contextmanager
@@ -45,3 +50,31 @@ def test_another_program_on_the_port_is_not_a_server(tmp_path: Path) -> None:
     with answering(b"{}", 401) as port:
         assert find_server(tmp_path, port) is None
     assert find_server(tmp_path, port) is None  # nothing listens
+
+
+def test_a_recorded_server_is_found_on_any_port_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    root, free = tmp_path / "repo", 1
+    with answering(json.dumps({"root": str(root)}).encode()) as port:
+        address = f"http://127.0.0.1:{port}"
+        assert find_server(root, free) is None
+        with recorded_server(root, address):
+            (record,) = (tmp_path / "home").rglob("servers/*.json")
+            assert stat.S_IMODE(record.stat().st_mode) == 0o600
+            assert find_server(root, free) == address
+            assert find_server(tmp_path / "other", free) is None
+            ended = record.with_name(f"{2**22 + 1}.json")  # no process has this number
+            record.rename(ended)
+            assert find_server(root, free) is None
+            assert not ended.exists()
+        assert find_server(root, free) is None
+
+
+def test_attach_without_an_address_needs_a_running_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    with pytest.raises(UsageError, match="No server runs"):
+        chat.running_address(tmp_path / "repo")

@@ -12,6 +12,7 @@ from threading import Thread
 
 import uvicorn
 
+from treadle.app.running_server import recorded_server
 from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
@@ -102,10 +103,13 @@ async def serve(
             None if env.get(VARIABLE, "").strip() else token_path(),
         )
 
+        record = stack.enter_context(ExitStack())
+
         def announce() -> None:
+            record.enter_context(recorded_server(root, _reachable(address)))
             ready(replace(reached, warnings=tuple(app.state.server.app.warnings)))
 
-        server = _Server(config, announce)
+        server = _Server(config, announce, record.close)
         logging.getLogger("uvicorn.error").addFilter(_is_fault)
         stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])
@@ -130,16 +134,27 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that calls `ready` when it accepts connections."""
+    """A uvicorn server that calls `ready` when it accepts connections, and `ending` at its end.
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    After the end, uvicorn sends a received SIGTERM to this process again, which ends the process
+    at once.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)
 
 
 def _bind(host: str, port: int) -> socket.socket:

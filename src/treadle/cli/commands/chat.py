@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
@@ -24,8 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--attach",
         metavar="URL",
-        help="use the server at this address, which `treadle serve` prints; the variable "
-        "TREADLE_TOKEN has its token if it needs one",
+        nargs="?",
+        const="",
+        help="use the server at this address, which `treadle serve` prints; without an address, "
+        "the server that runs for this repository; the variable TREADLE_TOKEN has its token if it "
+        "needs one",
     )
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
     parser.add_argument(
@@ -117,15 +121,31 @@ async def _attached(options: argparse.Namespace) -> "tuple[str, OpenWorkbench]":
 
     Raises TreadleError.
     """
-    if options.repo is not None:
+    if options.repo is not None and options.attach:
         raise UsageError(
-            "--attach takes no --repo: the server has its own repository.", hint="Remove --repo."
+            "--attach URL takes no --repo: the server has its own repository.",
+            hint="Remove --repo.",
         )
     from treadle.tui.process import remote_workbench, served_root
     from treadle.tui.server_client import server_address
 
-    address = server_address(options.attach)
+    address = (
+        server_address(options.attach) if options.attach else running_address(repository(options))
+    )
     return await served_root(address), remote_workbench(address)
+
+
+def running_address(root: Path) -> str:
+    """Return the address of the server that runs for a repository. Raises UsageError."""
+    from treadle.app.running_server import find_server
+
+    address = find_server(root)
+    if address is None:
+        raise UsageError(
+            f"No server runs for {root} that this program can use without a token.",
+            hint="Start one with `treadle serve`, or pass its address: --attach URL.",
+        )
+    return address
 
 
 COMMAND = Command("Hold a conversation about a repository in the terminal.", configure, run)
