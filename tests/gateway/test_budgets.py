@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,20 @@ async def test_use_before_a_restart_counts(tmp_path: Path) -> None:
             await gateway.span(await gateway.chat())
         async with running(tmp_path, config) as gateway:
             assert (await gateway.chat()).status_code == 429
+
+
+async def test_use_counts_if_the_client_exports_the_call_too(tmp_path: Path) -> None:
+    budgets = {"all": {"tokens": 15}}
+    async with FakeProvider([Answer("a", usage=usage(10, 5))]) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            recorded = await gateway.span(await gateway.chat())
+            exported = replace(recorded, trace_id="client", labels=(), resource={})
+            await asyncio.wrap_future(gateway.store.write([exported]))
+            totals = gateway.store.summary().sums.totals
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat()).status_code == 429
+    assert (totals.model_calls, totals.tokens.input) == (1, 10)
 
 
 async def test_a_budget_with_unreadable_earlier_use_refuses_calls(

@@ -5,6 +5,7 @@ computes the label, and reads only the spans with that label.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -135,7 +136,7 @@ class OfRepository:
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
             raise NotFoundError(f"This repository has no run {run_id!r}.")
-        return Trace(found.trace_id, spans)
+        return replace(found, spans=spans)
 
     def trace(self, reference: str) -> Trace:
         """Return a trace without the spans of other repositories.
@@ -146,7 +147,7 @@ class OfRepository:
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
             raise NotFoundError(f"This repository has no trace {reference[:100]!r}.")
-        return Trace(found.trace_id, spans)
+        return replace(found, spans=spans)
 
     def _is_own(self, span: Span) -> bool:
         (label,) = self._only.conditions[0].values

@@ -11,7 +11,16 @@ from treadle.diagnosis.span_messages import Message, Role, read
 from treadle.display.lines import DETAIL_CHARACTERS, one_line
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
-from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanKind, SpanStatus, Trace
+from treadle.spans.span import (
+    Attributes,
+    JsonValue,
+    SameCall,
+    Span,
+    SpanEvent,
+    SpanKind,
+    SpanStatus,
+    Trace,
+)
 from treadle.spans.totals import Totals, totals
 from treadle.traces.amounts import cost, duration, tokens
 from treadle.visible import in_line, printable
@@ -103,8 +112,8 @@ def view_trace(trace: Trace) -> TraceView:
         error=printable(root.error) if root and root.error is not None else None,
         start_us=start_us,
         duration_us=root.duration_us if root else None,
-        rows=tuple(_rows(arrange(trace.spans), start_us)),
-        totals=totals(trace.spans),
+        rows=tuple(_rows(arrange(trace.spans), start_us, trace.same_calls)),
+        totals=totals(trace.spans, trace.same_calls),
     )
 
 
@@ -128,11 +137,14 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
             for span in trace.spans
             if (found := record_faults(span))
         },
+        "same_calls": {span_id: asdict(same) for span_id, same in trace.same_calls.items()},
         "spans": [span.to_json() for span in trace.spans],
     }
 
 
-def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
+def _rows(
+    nodes: list[Node[Span]], start_us: int, same_calls: Mapping[str, SameCall]
+) -> Iterator[Row]:
     """Yield the rows of the nodes.
 
     The rows of the events of a span are between the rows of its children, in the order of time.
@@ -149,7 +161,7 @@ def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
                 [event for event in events if event.at_us <= until], depth, start_us
             )
             events[:] = [event for event in events if event.at_us > until]
-        yield _row(node, start_us)
+        yield _row(node, start_us, same_calls.get(node.span_id))
         if node.span:
             waiting.append((node.depth, sorted(node.span.events, key=lambda event: event.at_us)))
     for depth, events in reversed(waiting):
@@ -167,7 +179,7 @@ def _event_rows(events: list[SpanEvent], depth: int, start_us: int) -> Iterator[
         )
 
 
-def _row(node: Node[Span], start_us: int) -> Row:
+def _row(node: Node[Span], start_us: int, same_call: SameCall | None) -> Row:
     span = node.span
     if span is None:
         return Row(
@@ -177,6 +189,10 @@ def _row(node: Node[Span], start_us: int) -> Row:
             detail=f"span {one_line(node.span_id)} was never recorded",
         )
     notes = [*_sources(span.attributes), *_index(span.attributes), *_estimate(span)]
+    if same_call is not None:
+        counts = "this span counts" if same_call.counted else "the other span counts"
+        other = f"trace {same_call.other.trace_id}, span {same_call.other.span_id}"
+        notes.append(f"same call as {one_line(other, 2 * DETAIL_CHARACTERS)}: {counts}")
     if node.cycle:
         notes.append("cycle: this span is its own ancestor, so it is shown as a root")
     notes += [

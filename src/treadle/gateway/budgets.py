@@ -308,9 +308,11 @@ def sums_of(store: SqliteTraceStore) -> Sums:
         )
         groups = store.groups(GroupBy.TIME, query, bucket_seconds=_DAY_SECONDS, limit=100).data
         totals = [group.sums.totals for group in groups]
+        # If the client exports its spans too, a call may count there instead.
+        tokens, cost = store.uncounted_use(query)
         return Used(
-            sum((each.tokens.input or 0) + (each.tokens.output or 0) for each in totals),
-            sum(each.cost or 0.0 for each in totals),
+            tokens + sum((each.tokens.input or 0) + (each.tokens.output or 0) for each in totals),
+            cost + sum(each.cost or 0.0 for each in totals),
         )
 
     return used

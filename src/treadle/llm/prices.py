@@ -297,7 +297,7 @@ def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | No
     """
     if base_url is not None and is_loopback(base_url):
         return None
-    base = _base_model(model)
+    base = base_model(model)
     for of_base_model, name in ((False, model), (True, base)):
         if name is None:
             continue
@@ -311,7 +311,7 @@ def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | No
     return None
 
 
-def _base_model(model: str) -> str | None:
+def base_model(model: str) -> str | None:
     """Return the name without its date or revision, or None if it has neither.
 
     All other suffixes, such as `-mini` or `-audio`, identify other models with other prices.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from treadle.diagnosis.record_faults import RecordFault, record_faults
 from treadle.json_values import JsonField
-from treadle.spans.span import JsonValue, Span
+from treadle.spans.span import JsonValue, SameCall, Span
 from treadle.traces.store import blobs
 
 _PREVIEW = 2_000
@@ -52,24 +52,25 @@ class SpanContent:
     """A span, the values that were shortened in it, and faults of its recording.
 
     `cut` alone refers to blobs. Text within a span is therefore never mistaken for a reference.
-    `marks` are the faults.
+    `marks` are the faults. `same_call` is another span that recorded the same call.
     """
 
     span: Annotated[Mapping[str, JsonValue], JsonField(as_is=True, documented_as=Span)]
     cut: tuple[Cut, ...]
     marks: tuple[RecordFault, ...]
+    same_call: SameCall | None
 
 
-def whole_span(span: Span) -> SpanContent:
+def whole_span(span: Span, same_call: SameCall | None) -> SpanContent:
     """Return a span with its full content."""
-    return SpanContent(span.to_json(), (), tuple(record_faults(span)))
+    return SpanContent(span.to_json(), (), tuple(record_faults(span)), same_call)
 
 
-def previewed_span(span: Span) -> SpanContent:
+def previewed_span(span: Span, same_call: SameCall | None) -> SpanContent:
     """Return a span in which each large value is shortened to its beginning."""
     cut: list[Cut] = []
     shown = _previewed(span.to_json(), (), cut)
-    return SpanContent(shown, tuple(cut), tuple(record_faults(span)))
+    return SpanContent(shown, tuple(cut), tuple(record_faults(span)), same_call)
 
 
 def _previewed(value: Any, path: tuple[str | int, ...], cut: list[Cut]) -> Any:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import cast
+from typing import NamedTuple, cast
 
 from treadle.events.types import Usage
 
@@ -268,12 +268,34 @@ def _completeness(span: Span) -> tuple[bool, int, int]:
     return span.end_us is not None, len(span.events), known + len(span.attributes)
 
 
+class SpanReference(NamedTuple):
+    """The ids of a span."""
+
+    trace_id: str
+    span_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SameCall:
+    """Another span that recorded the same call (`spans.same_calls`).
+
+    `counted` states whether the span itself counts, and not the other one.
+    """
+
+    other: SpanReference
+    counted: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All stored spans of one trace, sorted by start time and then by id."""
+    """All stored spans of one trace, sorted by start time and then by id.
+
+    `same_calls` has the other records of its calls, by span id.
+    """
 
     trace_id: str
     spans: tuple[Span, ...]
+    same_calls: Mapping[str, SameCall] = field(default_factory=dict)
 
     @property
     def root(self) -> Span | None:

@@ -20,10 +20,11 @@ the same request, so both count if one is within the other.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 from treadle.events.types import Usage
-from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.spans.span import SameCall, Span, SpanKind, SpanStatus
 
 CALL_KINDS = (SpanKind.MODEL, SpanKind.EMBEDDING)
 """The kinds of spans that are calls of a model, with tokens and a cost."""
@@ -52,12 +53,18 @@ class Totals:
     unpriced: int
 
 
+NO_SAME_CALLS: Mapping[str, SameCall] = MappingProxyType({})
+
 Number = TypeVar("Number", int, float)
 
 
-def totals(spans: Sequence[Span]) -> Totals:
-    """Return the totals of `spans`. Tokens and cost come only from counted model calls."""
-    counted = counted_spans(spans)
+def totals(spans: Sequence[Span], same_calls: Mapping[str, SameCall] = NO_SAME_CALLS) -> Totals:
+    """Return the totals of `spans`. Tokens and cost come only from counted model calls.
+
+    `same_calls` has the other records of the calls, by span id; see `Trace`.
+    """
+    elsewhere = {span_id for span_id, same in same_calls.items() if not same.counted}
+    counted = counted_spans(spans) - elsewhere
     models = [span for span in spans if span.span_id in counted]
     tools = [span for span in spans if span.kind is SpanKind.TOOL]
     replies = [span for span in models if span.status in REPLIED]

@@ -7,14 +7,16 @@ from treadle.traces import SqliteTraceStore
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTER_NAMES
 
-_GIVEN = {"id", "trace", "revision"}
+_GIVEN = {"id", "trace", "revision", "same_as"}
 _SUMS = ", ".join(COUNTER_NAMES)
-_OWN = ", ".join(f"spans.{name}" for name in COLUMNS if name not in {"id", "trace", "revision"})
+_OWN = ", ".join(f"spans.{name}" for name in COLUMNS if name not in _GIVEN)
 _ROOT = "(SELECT span_id FROM spans WHERE id = root)"
 _NAMED = "FROM spans JOIN traces ON traces.id = spans.trace"
 
 _TABLES = {
     "spans": f"SELECT trace_id, {_OWN} {_NAMED}",
+    "same calls": "SELECT t.trace_id, s.span_id, o.span_id FROM spans s"
+    " JOIN traces t ON t.id = s.trace JOIN spans o ON o.id = s.same_as",
     "contents": f"SELECT trace_id, span_id, data {_NAMED} JOIN contents ON contents.id = spans.id",
     "texts": f"SELECT trace_id, span_id, texts.* {_NAMED} JOIN texts ON texts.rowid = spans.id",
     "blobs": "SELECT hash, media_type, size FROM blobs",

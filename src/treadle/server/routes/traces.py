@@ -294,7 +294,8 @@ async def span(server: CurrentServer, request: Request, ids: str, whole: bool = 
         found = server.traces.span(trace_id, span_id)
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
-        return whole_span(found) if whole else previewed_span(found)
+        shown = whole_span if whole else previewed_span
+        return shown(found, server.traces.same_call(trace_id, span_id))
 
     return await json_response(request, make)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
+from treadle.spans.same_calls import NO_KEYS, CallKeys, call_keys
 from treadle.spans.span import EXCEPTION_EVENT, WAITED, Span, SpanKind, SpanStatus
 from treadle.spans.totals import is_call
 from treadle.traces.query.amounts import NANO
@@ -42,8 +43,11 @@ class RowSource(NamedTuple):
     span: Span
     input_text: str
     output_text: str
+    call_keys: CallKeys
     unset: int = 0
     """A placeholder for the columns that the writer sets later."""
+    nothing: None = None
+    """A placeholder for the optional columns that the writer sets later."""
 
     @property
     def input_preview(self) -> str | None:
@@ -129,6 +133,11 @@ class SpanRow(NamedTuple):
     cost_source: Annotated[str | None, Column("TEXT", convert=_enum_value)]
     counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_call)]
     """1 if the sums include this call, its tokens and its cost, and otherwise 0."""
+    response_key: Annotated[int | None, Column("INTEGER", "call_keys.response")]
+    content_key: Annotated[int | None, Column("INTEGER", "call_keys.content")]
+    """The keys by which the other record of a call is found (`spans.same_calls`)."""
+    same_as: Annotated[int | None, Column("INTEGER", "nothing")]
+    """The key of the span that recorded the same call. It is NULL if there is none."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
     """The labels as a JSON list. It is NULL if the span has no labels."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
@@ -150,7 +159,8 @@ _CONVERTED = [
 
 def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
     """Return the row of `span`. The writer sets its `id`, `trace` and `revision`."""
-    values = list(_read_values(RowSource(span, input_text, output_text)))
+    keys = call_keys(span, input_text) if is_call(span.kind) else NO_KEYS
+    values = list(_read_values(RowSource(span, input_text, output_text, keys)))
     for position, convert in _CONVERTED:
         values[position] = convert(values[position])
     return SpanRow._make(values)

@@ -57,7 +57,8 @@ _BELOW = f"""
         WHERE {_PASSES}
     )
     SELECT s.trace, s.span_id, s.parent_id, s.kind,
-        coalesce(s.input_tokens, s.output_tokens, s.cost_nano) NOTNULL, s.counted
+        coalesce(s.input_tokens, s.output_tokens, s.cost_nano) NOTNULL,
+        s.counted OR s.same_as NOTNULL
     FROM below CROSS JOIN spans s ON s.span_id = below.span_id AND s.trace = below.trace
     WHERE {_PASSES}"""  # noqa: S608  (constants)
 
@@ -70,7 +71,8 @@ class _Found(NamedTuple):
     parent_id: Text | None
     kind: str
     known: int
-    counted: int
+    innermost: int
+    """Whether the call counts, or would count without another record of the same call."""
 
 
 def is_step(row: SpanRow) -> bool:
@@ -94,7 +96,7 @@ def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
 def miscounted(
     connection: sqlite3.Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
 ) -> list[SpanId]:
-    """Return the model calls whose `counted` is wrong.
+    """Return the calls whose `counted` is wrong, without regard to other records of the calls.
 
     Only the calls around and below the spans of `changed` and `left` are checked. `left_by` returns
     the spans of `left`.
@@ -124,7 +126,7 @@ def miscounted(
         wrong += [
             (trace, s.span_id)
             for s in steps
-            if is_call(s.kind) and (_id(s.span_id) in counted) != bool(s.counted)
+            if is_call(s.kind) and (_id(s.span_id) in counted) != bool(s.innermost)
         ]
     return wrong
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from treadle.database import transaction
 from treadle.traces.store import connections, span_merge
+from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.statements import labels_of, packed
@@ -278,21 +279,23 @@ def _delete_some(
         with transaction(connection):
             states = trace_states(connection, trace_ids)
             sums = SumChanges()
-            keys: list[int] = []
+            rows: list[SpanRow] = []
             for state in states.values():
-                for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(keys))):
+                for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(rows))):
                     row = SpanRow(*found)
                     sums.add(row, labels_of(row.labels), state, -1)
                     state.remove(row)
-                    keys.append(row.id)
-            span_merge.delete_rows(connection, keys)
+                    rows.append(row)
+            span_merge.delete_rows(connection, [row.id for row in rows])
+            traces = {state.id: state for state in states.values()}
+            match_calls(connection, rows, traces, sums)
             sums.store_facets(connection)
-            for state in states.values():
+            for state in traces.values():
                 state.settle(connection)
-            sums.store(connection, states.values())
+            sums.store(connection, traces.values())
             _note_remains(connection, 1)
             left = [trace_id for trace_id, state in states.items() if not state.empty]
-            return len(keys), left
+            return len(rows), left
 
     return delete
 

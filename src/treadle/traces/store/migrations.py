@@ -9,24 +9,25 @@ from typing import Any
 from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import contents, span_merge
+from treadle.traces.store import call_counts, contents, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
 from treadle.traces.store.schema import CALL_KINDS, COUNTER_TYPE, INDEXES, STEP_KINDS, TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
-from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
+from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
 
-VERSION = 8
+VERSION = 10
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
-7 did not count embeddings.
+7 did not count embeddings. Versions up to 9 counted calls twice that an exporter and the gateway
+recorded in different traces.
 """
 
-_SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 8
+_SUMMED, _EXAMINED, _RECOUNTED, _MATCHED = 3, 5, 8, 10
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -42,6 +43,10 @@ _CALLS = f"SELECT trace, span_id FROM spans WHERE trace = ? AND {CALL_KINDS}"  #
 _EMBEDDINGS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans
     WHERE trace = ? AND kind = 'embedding' AND NOT counted"""  # noqa: S608  (names of columns)
+
+_GATEWAY_CALLS = f"""
+    SELECT {", ".join(COLUMNS)} FROM spans
+    WHERE id > ? AND coalesce(response_key, content_key) & 1 ORDER BY id LIMIT ?"""  # noqa: S608
 
 _NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
 _HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
@@ -86,6 +91,8 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     _execute_all(connection, INDEXES)
     if _SUMMED <= version < _RECOUNTED:
         _count_again(connection)
+    if _SUMMED <= version < _MATCHED:
+        _match_calls(connection)
 
 
 def _make(connection: sqlite3.Connection, *, old: bool) -> None:
@@ -121,9 +128,21 @@ def _count_again(connection: sqlite3.Connection) -> None:
         sums = SumChanges()
         for key in traces:
             embeddings = map(SpanRow._make, connection.execute(_EMBEDDINGS, (key,)).fetchall())
-            span_merge.flip_counted(connection, list(embeddings), traces, sums)
+            call_counts.invert_counted(connection, list(embeddings), traces, sums)
             calls = connection.execute(_CALLS, (key,)).fetchall()
-            span_merge.recount(connection, calls, (), traces, sums)
+            call_counts.recount_nested(connection, calls, (), traces, sums)
+        sums.store(connection, traces.values())
+
+
+def _match_calls(connection: sqlite3.Connection) -> None:
+    """Find the calls that an exporter and the gateway recorded in different traces."""
+    last = -(1 << 63)
+    while found := connection.execute(_GATEWAY_CALLS, (last, _AT_ONCE)).fetchall():
+        rows = list(map(SpanRow._make, found))
+        last = rows[-1].id
+        traces: dict[int, TraceState] = {}
+        sums = SumChanges()
+        call_counts.match_calls(connection, rows, traces, sums)
         sums.store(connection, traces.values())
 
 

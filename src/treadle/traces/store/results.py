@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from treadle.events.types import Usage
 from treadle.json_values import JsonField, json_property
-from treadle.spans.span import CostSource, SpanKind, SpanStatus, is_shown
+from treadle.spans.span import CostSource, SpanKind, SpanReference, SpanStatus, is_shown
 from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field, Rows
@@ -29,12 +29,24 @@ def _shown_labels(labels: str | None) -> tuple[str, ...]:
     return tuple(filter(is_shown, json.loads(labels))) if labels else ()
 
 
+SAME_CALL = tuple(
+    f"(SELECT {column} FROM spans o JOIN traces ON traces.id = o.trace WHERE o.id = s.same_as)"  # noqa: S608
+    for column in ("trace_id", "span_id")
+)
+"""SQL of the ids of the span that recorded the same call as the span `s`."""
+
+
+def _same_call(trace_id: str | None, span_id: str | None) -> SpanReference | None:
+    return None if trace_id is None or span_id is None else SpanReference(trace_id, span_id)
+
+
 class ListedSpan(NamedTuple):
     """A span as lists show it.
 
     `key` orders spans by their start. The previews are the beginnings of the input and the output.
     `counted` is false for a model call that contains another one. Only the inner one of these calls
-    counts, with its tokens and its cost.
+    counts, with its tokens and its cost. `same_call` is another span that recorded the same call:
+    one of the two spans is of the gateway. Only one of them counts.
     """
 
     key: Annotated[int, From("s.id"), JsonField(omit=True)]
@@ -69,6 +81,7 @@ class ListedSpan(NamedTuple):
     cost: Annotated[float | None, From("s.cost_nano", convert=dollars)]
     cost_source: Annotated[CostSource | None, From("s.cost_source", convert=_cost_source)]
     counted: Annotated[bool, From("s.counted", convert=bool)]
+    same_call: Annotated[SpanReference | None, From(*SAME_CALL, convert=_same_call)]
     labels: Annotated[tuple[str, ...], From("s.labels", convert=_shown_labels)]
     input_preview: str | None
     output_preview: str | None
@@ -280,7 +293,8 @@ class Columns:
     `flags` are sums of powers of two. 1 means that the span is its own ancestor, and 2 that it is a
     parent that never arrived. 4 means that it ended before it started, and 8 that it is unfinished.
     16 means that it is outside of the time of its parent. 32 means that it is a model call that
-    contains another one, which counts instead.
+    contains another one, which counts instead. 128 means that a span of another trace recorded the
+    same call and counts instead.
 
     """
 

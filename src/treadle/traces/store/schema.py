@@ -33,6 +33,14 @@ _SUMS = ", ".join(f"{name} {COUNTER_TYPE}" for name in COUNTER_NAMES)
 STEPS_BY_PARENT = f"""
     CREATE INDEX IF NOT EXISTS steps_by_parent ON spans (trace, parent_id) WHERE {STEP_KINDS}"""
 
+SAME_CALLS = (
+    """CREATE INDEX IF NOT EXISTS spans_by_response_key ON spans (response_key, start_us)
+        WHERE response_key IS NOT NULL""",
+    """CREATE INDEX IF NOT EXISTS spans_by_content_key ON spans (content_key, start_us)
+        WHERE content_key IS NOT NULL""",
+    "CREATE INDEX IF NOT EXISTS same_calls ON spans (trace) WHERE same_as IS NOT NULL",
+)
+
 TABLES: tuple[str, ...] = (
     # One row for each span, with the columns that lists, filters and skeletons need.
     f"CREATE TABLE spans ({_SPAN_COLUMNS})",
@@ -152,7 +160,8 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS spans_by_name ON spans (name)",
     """CREATE INDEX IF NOT EXISTS spans_by_provider ON spans (provider)
         WHERE provider IS NOT NULL""",
+    *SAME_CALLS,
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""The indexes that versions 6 to 8 of the schema add. They do not change rows."""
+"""The indexes that versions 6 to 10 of the schema add. They do not change rows."""

@@ -10,15 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.spans.span import Span, more_complete
-from treadle.traces.store import (
-    blobs,
-    contents,
-    counted_calls,
-    statements,
-)
+from treadle.traces.store import blobs, contents, statements
 from treadle.traces.store.blobs import NewBlobs
+from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
-from treadle.traces.store.counters import added, counters
 from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
@@ -136,10 +131,6 @@ def _prepared(span: Span) -> PreparedSpan:
 
 
 _COLUMNS = ", ".join(COLUMNS)
-_STORED_ROWS = f"""
-    SELECT {", ".join(f"spans.{name}" for name in COLUMNS)}
-    FROM (VALUES {{}}) AS ids
-    CROSS JOIN spans ON spans.trace = ids.column1 AND spans.span_id = ids.column2"""  # noqa: S608
 
 
 @dataclass(slots=True)
@@ -174,12 +165,13 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
         change.state.add(change.row)
     delete_rows(connection, [change.before.id for change in changes if change.before])
     _insert(connection, changes)
-    _recount(connection, changes, sums)
-    sums.store_facets(connection)
     touched = {change.state.id: change.state for change in changes}
+    counted = dict(touched)
+    recount(connection, [(change.before, change.row) for change in changes], counted, sums)
+    sums.store_facets(connection)
     for state in touched.values():
         state.settle(connection)
-    sums.store(connection, touched.values())
+    sums.store(connection, counted.values())
 
 
 def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) -> None:
@@ -240,9 +232,7 @@ def _changes(
     ]
     rows = {
         (row.trace, row.span_id): row
-        for row in (
-            SpanRow(*found) for found in statements.select(connection, _STORED_ROWS, stored)
-        )
+        for row in (SpanRow(*found) for found in statements.select(connection, STORED_ROWS, stored))
     }
     undecided = [
         (row, one)
@@ -335,50 +325,4 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
         connection,
         "INSERT INTO texts (rowid, name, input, output)",
         [(change.row.id, *change.span.texts) for change in ordered],
-    )
-
-
-def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: SumChanges) -> None:
-    """Update `counted` of the model calls that the changes affect. The changes must be stored."""
-    rows = [change.row for change in changes if counted_calls.is_step(change.row)]
-    left: set[counted_calls.SpanId] = set()
-    for change in changes:
-        if change.before is not None:
-            left |= counted_calls.left_by(change.before, change.row)
-    traces = {change.state.id: change.state for change in changes}
-    recount(connection, [(row.trace, row.span_id) for row in rows], left, traces, sums)
-
-
-def recount(
-    connection: sqlite3.Connection,
-    changed: Iterable[counted_calls.SpanId],
-    left: Iterable[counted_calls.SpanId],
-    traces: Mapping[int, TraceState],
-    sums: SumChanges,
-) -> None:
-    """Update `counted` of the model calls that these spans affect, and adjust the sums.
-
-    `changed` are spans with new contents. `left` are the spans that `counted_calls.left_by`
-    returned for the changes.
-    """
-    found = counted_calls.miscounted(connection, changed, left)
-    outdated = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]
-    flip_counted(connection, outdated, traces, sums)
-
-
-def flip_counted(
-    connection: sqlite3.Connection,
-    rows: Sequence[SpanRow],
-    traces: Mapping[int, TraceState],
-    sums: SumChanges,
-) -> None:
-    """Invert `counted` of these rows, and adjust the sums."""
-    for row in rows:
-        corrected = row._replace(counted=1 - row.counted)
-        difference = added(counters(corrected), counters(row), -1)
-        sums.count(row, labels_of(row.labels), traces[row.trace], difference, 1)
-    statements.run(
-        connection,
-        "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
-        [row.id for row in rows],
     )

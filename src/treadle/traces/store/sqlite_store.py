@@ -15,11 +15,18 @@ from typing import Self, Unpack
 from treadle.database import Database
 from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
-from treadle.spans.span import Span, Trace
+from treadle.spans.span import SameCall, Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
-from treadle.traces.store import blobs, connections, contents, deletion, span_merge
+from treadle.traces.store import (
+    blobs,
+    connections,
+    contents,
+    deletion,
+    same_calls,
+    span_merge,
+)
 from treadle.traces.store.deletion import Deleter
 from treadle.traces.store.examination_writer import ExaminationWriter
 from treadle.traces.store.examinations import Examinations, SpanExaminer
@@ -131,7 +138,13 @@ class SqliteTraceStore(SpanReader):
         """
         with self.reader() as connection:
             trace_id = _resolve(connection, reference)
-            return Trace(trace_id, tuple(contents.spans(connection, trace_id)))
+            spans = tuple(contents.spans(connection, trace_id))
+            return Trace(trace_id, spans, same_calls.same_calls_of(connection, trace_id))
+
+    def same_call(self, trace_id: str, span_id: str) -> SameCall | None:
+        """Return the other record of the same call, or None if there is none."""
+        with self.reader() as connection:
+            return same_calls.same_calls_of(connection, trace_id, span_id).get(span_id)
 
     def spans(
         self,
@@ -178,6 +191,14 @@ class SqliteTraceStore(SpanReader):
             return groups.groups_page(
                 connection, by, query, bucket_seconds=bucket_seconds, limit=limit, offset=offset
             )
+
+    def uncounted_use(self, query: Query) -> tuple[int, float]:
+        """Return the tokens and the cost of the matching calls that count at another span.
+
+        Each of these calls has another record (`spans.same_calls`), which counts instead.
+        """
+        with self.reader() as connection:
+            return groups.uncounted_use(connection, query)
 
     def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
         with self.reader() as connection:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from treadle.errors import UsageError
 from treadle.spans.span import OWN_LABELS, REPOSITORY_LABEL
 from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import (
     Condition,
     Field,
@@ -113,6 +114,21 @@ def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
     rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
     return sums(*totals)
+
+
+def uncounted_use(connection: sqlite3.Connection, query: Query) -> tuple[int, float]:
+    """Return the tokens and the US dollars of the matching calls that count at another span."""
+    register_holds(connection)
+    query = resolved(connection, query)
+    source = whole_source(connection, query)
+    where = conditions(source, query)
+    tokens, nano = connection.execute(
+        "SELECT total(coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)),"
+        f" total(s.cost_nano) FROM {source.spans.text}"
+        f" WHERE {where.text} AND s.same_as NOTNULL AND NOT s.counted",
+        (*source.spans.values, *where.values),
+    ).fetchone()
+    return int(tokens), nano / NANO
 
 
 def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:

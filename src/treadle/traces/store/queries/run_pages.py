@@ -44,6 +44,7 @@ from treadle.traces.store.queries.conditions import (
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, best_source
 from treadle.traces.store.results import RUN_SUMMARY, THREAD_SUMMARY, RunSummary, ThreadSummary
+from treadle.traces.store.same_calls import same_calls_of
 from treadle.traces.store.statements import packed, plain
 
 T = TypeVar("T")
@@ -156,7 +157,12 @@ def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
     traces = connection.execute(_TRACES_OF_RUN, (packed(run_id),)).fetchall()
     spans = [span for (each,) in traces for span in contents.spans(connection, plain(each))]
     spans.sort(key=lambda span: (span.start_us, span.span_id))
-    return Trace(plain(root[0]), tuple(spans))
+    same_calls = {
+        span_id: same
+        for (each,) in traces
+        for span_id, same in same_calls_of(connection, plain(each)).items()
+    }
+    return Trace(plain(root[0]), tuple(spans), same_calls)
 
 
 def _run_condition(condition: Condition) -> Sql | None:

@@ -26,13 +26,15 @@ class Flag(IntFlag):
     """The span is not within the time of its parent."""
     UNCOUNTED = 32
     """The span is a model call or an embedding that contains another one, which counts instead."""
+    ELSEWHERE = 128
+    """Another span recorded the same call, and that span counts (`spans.same_calls`)."""
 
 
 # The flags are plain integers. Operations on enumeration members took most of the time that the
 # skeleton of a large trace needed.
 _CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
 _UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
-_UNCOUNTED = int(Flag.UNCOUNTED)
+_UNCOUNTED, _ELSEWHERE = int(Flag.UNCOUNTED), int(Flag.ELSEWHERE)
 
 
 class _Row(NamedTuple):
@@ -52,11 +54,12 @@ class _Row(NamedTuple):
     output_tokens: int | None
     cost_nano: int | None
     counted: int
+    same_as: int | None
     revision: int
 
 
 _MISSING_ROW = _Row(
-    "", None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, 1, 0
+    "", None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, 1, None, 0
 )
 """The row of a parent that never arrived."""
 
@@ -65,7 +68,7 @@ _TRACE = """
     FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
 _SPANS = """
     SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
-        duration_us, ttft_us, input_tokens, output_tokens, cost_nano, counted, revision
+        duration_us, ttft_us, input_tokens, output_tokens, cost_nano, counted, same_as, revision
     FROM spans INDEXED BY spans_of_trace WHERE trace = ?"""
 
 
@@ -145,7 +148,7 @@ def _flags(columns: Columns, node: Node[_Row], position: int) -> int:
     elif row.duration_us is None:
         flags |= _CLOCK_SKEW
     if not row.counted and row.kind in CALL_KINDS:
-        flags |= _UNCOUNTED
+        flags |= _UNCOUNTED if row.same_as is None else _ELSEWHERE
     parent = columns.parents[position]
     above = columns.starts[parent] if parent >= 0 else None
     if above is not None:

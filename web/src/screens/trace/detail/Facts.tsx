@@ -70,7 +70,7 @@ const PRICED = {
 function money(span: Span, isCounted: boolean): Fact[] {
   if (span.cost === null) return [];
   const source = span.cost_source === null ? "" : PRICED[span.cost_source];
-  const about = isCounted ? source : `${source}; counted by the call within`;
+  const about = isCounted ? source : `${source}; counted by another span`;
   const parts = span.attributes["gen_ai.usage.cost_details"];
   return [
     ["Cost", cost(span.cost), `$${span.cost}`],

@@ -15,6 +15,7 @@ import { Facts } from "./Facts";
 import { Findings } from "./Findings";
 import { Formatted } from "./Formatted";
 import { Metadata } from "./Metadata";
+import { SameCallNote } from "./SameCallNote";
 import { spanAddress, useSpan } from "./useSpan";
 
 /** Marks that the tree lacks: only the content of a span has them. */
@@ -80,7 +81,8 @@ function OpenSpan({
             ))}
         </div>
         <DetailActions span={span} />
-        <Facts span={span} isCounted={!has(tree, place, FLAG.uncounted)} />
+        <Facts span={span} isCounted={!has(tree, place, FLAG.uncounted | FLAG.elsewhere)} />
+        <SameCallNote sameCall={content.same_call} />
       </header>
       <Tabs<DetailTab>
         label="Views of the span"

@@ -69,7 +69,7 @@ function summedUp(tree: Tree): Sums {
     if (textAt(tree, tree.statuses, place) === "error") failed.push(place);
     if (has(tree, place, FLAG.unfinished)) sums.unfinished += 1;
     const isCall = isModelCall(textAt(tree, tree.kinds, place));
-    if (!isCall || has(tree, place, FLAG.uncounted)) continue;
+    if (!isCall || has(tree, place, FLAG.uncounted | FLAG.elsewhere)) continue;
     input = plus(input, tree.inputTokens[place]);
     output = plus(output, tree.outputTokens[place]);
     cost = plus(cost, tree.costs[place]);

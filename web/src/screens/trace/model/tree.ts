@@ -13,6 +13,7 @@ export const FLAG = {
   uncounted: 32,
   /** Computed here: it began before its parent did, so their clocks differ. */
   beforeParent: 64,
+  elsewhere: 128,
 } as const;
 
 export interface Tree {

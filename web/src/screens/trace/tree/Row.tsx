@@ -139,6 +139,7 @@ export const ODD: readonly (readonly [flag: number, sign: string, words: string]
     "it began before its parent: their clocks differ, so it is shown within",
   ],
   [FLAG.uncounted, "⊂", "contains another model call: tokens and cost count there"],
+  [FLAG.elsewhere, "≡", "another span recorded the same call: tokens and cost count there"],
 ];
 
 function Bar({ tree, place, zoom }: { tree: Tree; place: number; zoom: Zoom }) {

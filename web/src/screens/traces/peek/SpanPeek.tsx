@@ -18,6 +18,7 @@ import { DetailActions } from "../../trace/detail/DetailActions";
 import { Facts } from "../../trace/detail/Facts";
 import { Failures } from "../../trace/detail/Failures";
 import { Formatted, Side } from "../../trace/detail/Formatted";
+import { SameCallNote } from "../../trace/detail/SameCallNote";
 import { useAskAnalyst } from "../useAskAnalyst";
 import styles from "./Peek.module.css";
 import { spanContent, useReadAhead } from "./reading";
@@ -81,6 +82,7 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
             <AskAnalyst />
           </div>
           {read.data && <Facts span={read.data.span} isCounted={row?.counted ?? true} />}
+          {read.data && <SameCallNote sameCall={read.data.same_call} />}
         </header>
       )}
       {read.error ? (

@@ -1,0 +1,118 @@
+"""Stores which calls count, and adjusts the sums.
+
+`counted_calls` finds the calls that count in their trace. `same_calls` finds the calls that have
+another record in another trace, so that one of the two counts.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from treadle.traces.store import counted_calls, same_calls, statements
+from treadle.traces.store.columns import COLUMNS, SpanRow
+from treadle.traces.store.counters import added, counters
+from treadle.traces.store.statements import labels_of
+from treadle.traces.store.sums import SumChanges, TraceState, trace_states
+
+_NAMES = ", ".join(f"spans.{name}" for name in COLUMNS)
+STORED_ROWS = f"""
+    SELECT {_NAMES} FROM (VALUES {{}}) AS ids
+    CROSS JOIN spans ON spans.trace = ids.column1 AND spans.span_id = ids.column2"""  # noqa: S608
+"""Selects the rows of spans by pairs of a trace's key and a span id."""
+
+_ROWS_BY_KEY = f"SELECT {_NAMES} FROM spans WHERE id IN ({{}})"  # noqa: S608  (names of columns)
+_TRACE_IDS = "SELECT trace_id FROM traces WHERE id IN ({})"
+_UPDATE = "UPDATE spans SET counted = ?, same_as = ? WHERE id = ?"
+
+
+def recount(
+    connection: sqlite3.Connection,
+    changes: Iterable[tuple[SpanRow | None, SpanRow]],
+    traces: dict[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    """Update which calls count after changes of spans, which must be stored.
+
+    Each change has the old row of a span, or None, and the new row. `traces` are the states of the
+    changed traces by key. The states of other traces whose sums change are added to `traces`.
+    """
+    steps: list[counted_calls.SpanId] = []
+    left: set[counted_calls.SpanId] = set()
+    rows: list[SpanRow] = []
+    for before, row in changes:
+        if counted_calls.is_step(row):
+            steps.append((row.trace, row.span_id))
+        if before is not None:
+            left |= counted_calls.left_by(before, row)
+            rows.append(before)
+        rows.append(row)
+    rows += recount_nested(connection, steps, left, traces, sums)
+    match_calls(connection, rows, traces, sums)
+
+
+def recount_nested(
+    connection: sqlite3.Connection,
+    changed: Iterable[counted_calls.SpanId],
+    left: Iterable[counted_calls.SpanId],
+    traces: dict[int, TraceState],
+    sums: SumChanges,
+) -> list[SpanRow]:
+    """Update which calls count in their traces, and return the earlier rows of updated calls.
+
+    `changed` are spans with new contents. `left` are the spans that `counted_calls.left_by`
+    returned for the changes.
+    """
+    found = counted_calls.miscounted(connection, changed, left)
+    rows = [SpanRow(*values) for values in statements.select(connection, STORED_ROWS, found)]
+    invert_counted(connection, rows, traces, sums)
+    return rows
+
+
+def invert_counted(
+    connection: sqlite3.Connection,
+    rows: Sequence[SpanRow],
+    traces: dict[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    """Count the calls that did not count, and no longer count the others."""
+    changes = []
+    for row in rows:
+        counts = row.counted or row.same_as is not None
+        changes.append((row, row._replace(counted=int(not counts), same_as=None)))
+    _store(connection, changes, traces, sums)
+
+
+def match_calls(
+    connection: sqlite3.Connection,
+    rows: Iterable[SpanRow],
+    traces: dict[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    """Update which calls are records of the same call, after changes of these rows.
+
+    `rows` are the rows of new, changed and removed calls. The parameters are as in `recount`.
+    """
+    trace_ids = {key: state.trace_id for key, state in traces.items()}
+    outcomes = {each.key: each for each in same_calls.outdated(connection, rows, trace_ids)}
+    changes = []
+    for values in statements.select(connection, _ROWS_BY_KEY, outcomes):
+        row = SpanRow(*values)
+        new = outcomes[row.id]
+        changes.append((row, row._replace(counted=int(new.counted), same_as=new.same_as)))
+    _store(connection, changes, traces, sums)
+
+
+def _store(
+    connection: sqlite3.Connection,
+    changes: Sequence[tuple[SpanRow, SpanRow]],
+    traces: dict[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    missing = {row.trace for row, _ in changes if row.trace not in traces}
+    if missing:
+        names = [name for (name,) in statements.select(connection, _TRACE_IDS, missing)]
+        traces.update({state.id: state for state in trace_states(connection, names).values()})
+    for row, new in changes:
+        if row.counted != new.counted:
+            difference = added(counters(new), counters(row), -1)
+            sums.count(row, labels_of(row.labels), traces[row.trace], difference, 1)
+    connection.executemany(_UPDATE, [(new.counted, new.same_as, new.id) for _, new in changes])
