@@ -20,7 +20,7 @@ from bench.terminal.__main__ import READY, place, provider, row
 from bench.terminal.screen import Screen, screen
 
 _PROMPT = "Enter your"
-_ALT_ENTER = "\x1b\r"
+_CONTROL_J = "\n"
 _SETTINGS = """
 default_model = "openai/fake-model"
 
@@ -64,7 +64,7 @@ def main() -> None:
             time.sleep(3)
             shown.type(f"lines {given.lines}")
             time.sleep(3)
-            print(row("Elia", shown, given.lines, shown.type(_ALT_ENTER)), flush=True)
+            print(row("Elia", shown, given.lines, shown.type(_CONTROL_J)), flush=True)
     load, cores = os.getloadavg()[0], os.cpu_count()
     print(f"\nLoad of the machine at the end: {load:.1f} on {cores} cores.")
 
