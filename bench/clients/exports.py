@@ -25,7 +25,7 @@ _PROGRAM = (
 )  # fmt: skip
 """The recorded attributes of the program. The others describe the machine."""
 _INSTALLED = re.compile(
-    r'(?<=File \\")/[^"\\]*/(?=site-packages/|bench/)'
+    r'(?<=File \\")/[^"\\]*/(?=site-packages/|bench/|python3)'
     r"|(?<=file://)/[^\s\"\\]*?/(?=node_modules/|\w+\.mjs)"
 )
 """The folder of the packages, in the traces of exceptions."""

@@ -2,16 +2,19 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.spans.vocabularies.spelling import START, model
 from treadle.events.types import Usage
+from treadle.spans.otlp import decode_json
 from treadle.spans.raw_span import RawStatus
 from treadle.spans.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
-from treadle.spans.vocabularies.mapper import to_span
+from treadle.spans.vocabularies.mapper import map_spans, to_span
 
+RECORDED = Path(__file__).parent / "clients"
 CHAT: dict[str, JsonValue] = {
     "gen_ai.operation.name": "chat",
     "gen_ai.system": "openai",
@@ -254,3 +257,32 @@ def test_failure_after_a_cancellation_is_an_error() -> None:
         for each in ("asyncio.exceptions.CancelledError", "ValueError")
     ]
     assert to_span(model({"gen_ai.tool.name": "f"}, *raised)).status is SpanStatus.ERROR
+
+
+def recorded(client: str, part: str) -> dict[str, Span]:
+    """The spans of a part of a recording, by name."""
+    recording = json.loads((RECORDED / f"{client}.json").read_text(encoding="utf-8"))
+    (ran,) = [each for each in recording["parts"] if each["part"] == part]
+    spans = map_spans(decode_json(json.dumps(recording["request"]).encode())).spans
+    low, high = ran["began_ns"], ran["ended_ns"]
+    return {each.name: each for each in spans if low <= (each.start_ns or 0) <= high}
+
+
+def test_recorded_thread_that_logfire_redacted_is_unknown() -> None:
+    (found,) = recorded("logfire", "redacted thread").values()
+    assert "Scrubbed" in str(found.attributes["session_id"])
+    assert found.thread_id is None
+
+
+def test_recorded_tool_that_pydantic_ai_cancelled_is_not_an_error() -> None:
+    found = recorded("pydantic_ai", "cancelled tool")
+    assert found["execute_tool get_weather"].status is SpanStatus.ERROR
+    assert found["execute_tool waiting_tool"].status is SpanStatus.CANCELLED
+
+
+def test_recorded_second_turn_of_pydantic_ai_begins_with_the_first_one() -> None:
+    agent = recorded("pydantic_ai", "second turn")["forecaster run"]
+    said = read(agent.input)
+    roles = [message["role"] for message in said]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert said[-1]["content"] == "Thank you."
