@@ -77,7 +77,9 @@ def _given(messages: list[Any], new: JsonValue) -> list[Any]:
 
 def _is_reply(message: Any) -> bool:
     names = ("role", "event.name")
-    return isinstance(message, dict) and any(message.get(name) in _REPLIES for name in names)
+    return isinstance(message, dict) and any(
+        isinstance(message.get(name), str) and message[name] in _REPLIES for name in names
+    )
 
 
 VOCABULARY = Vocabulary(
