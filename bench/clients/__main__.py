@@ -114,7 +114,8 @@ def run_client(
     packages = _changes(requirements)
     if (PROGRAMS / f"{client}.mjs").exists():
         node_folder = node_environment(folder / client, packages)
-        shutil.copy(PROGRAMS / f"{client}.mjs", node_folder)
+        for module in PROGRAMS.glob("*.mjs"):
+            shutil.copy(module, node_folder)
         command, cwd = ["node", f"{client}.mjs"], node_folder
     else:
         python = environment(folder / client, ["-r", str(requirements), *packages]) / "python"

@@ -1,6 +1,6 @@
-// Vercel's AI SDK with its own telemetry.
+// Vercel's AI SDK with its own telemetry, in versions 5 to 7.
 
-import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 
 import { createOpenAI } from "@ai-sdk/openai";
 import { embed, generateText, stepCountIs, streamText, tool } from "ai";
@@ -10,19 +10,38 @@ const scenario = JSON.parse(process.env.SCENARIO);
 process.env.OTEL_RESOURCE_ATTRIBUTES = `service.version=${scenario.RELEASE}`;
 const { sdk } = await import("./setup.mjs");
 
+const packages = ["ai", "@ai-sdk/openai", "@opentelemetry/sdk-node"];
+const versions = packages.map((name) => {
+  const text = readFileSync(`node_modules/${name}/package.json`, "utf8");
+  return [name, JSON.parse(text).version];
+});
+const isVersion7 = versions[0][1].startsWith("7.");
+const lacks = { "fail/call/error type": "the client's own class is AI_APICallError" };
+for (const span of isVersion7 ? ["call", "tool"] : []) {
+  for (const figure of ["user", "labels", "metadata"]) {
+    lacks[`chat/${span}/${figure}`] = "only the agent and its steps have the context";
+  }
+}
+
 const openai = createOpenAI({ baseURL: process.env.PROVIDER_URL, apiKey: "none" });
 const model = openai.chat(scenario.MODEL);
-const telemetry = { isEnabled: true };
-const named = {
-  ...telemetry,
-  functionId: scenario.ROOT,
-  metadata: {
-    sessionId: scenario.THREAD,
-    userId: scenario.USER,
-    tags: scenario.TAGS,
-    ...scenario.METADATA,
-  },
+const context = {
+  sessionId: scenario.THREAD,
+  userId: scenario.USER,
+  tags: scenario.TAGS,
+  ...scenario.METADATA,
 };
+const included = Object.fromEntries(Object.keys(context).map((key) => [key, true]));
+const named = isVersion7
+  ? {
+      runtimeContext: context,
+      telemetry: { functionId: scenario.ROOT, includeRuntimeContext: included },
+    }
+  : {
+      experimental_telemetry: { isEnabled: true, functionId: scenario.ROOT, metadata: context },
+    };
+const recorded = isVersion7 ? {} : { experimental_telemetry: { isEnabled: true } };
+const system = { [isVersion7 ? "instructions" : "system"]: scenario.SYSTEM };
 const tools = {
   get_weather: tool({
     description: scenario.FUNCTION.description,
@@ -39,32 +58,18 @@ const tools = {
 };
 
 const ask = (prompt, more = {}) =>
-  generateText({ model, prompt, maxRetries: 0, experimental_telemetry: telemetry, ...more });
+  generateText({ model, prompt, maxRetries: 0, ...recorded, ...more });
 
 const parts = {
   chat: () =>
-    ask(scenario.QUESTION, {
-      system: scenario.SYSTEM,
-      tools,
-      stopWhen: stepCountIs(2),
-      experimental_telemetry: named,
-    }),
+    ask(scenario.QUESTION, { ...system, ...named, tools, stopWhen: stepCountIs(2) }),
   stream: () =>
-    streamText({
-      model,
-      system: scenario.SYSTEM,
-      prompt: scenario.QUESTION,
-      experimental_telemetry: telemetry,
-    }).consumeStream(),
+    streamText({ model, ...system, prompt: scenario.QUESTION, ...recorded }).consumeStream(),
   embed: () =>
-    embed({
-      model: openai.embedding(scenario.EMBEDDER),
-      value: scenario.EMBEDDED,
-      experimental_telemetry: telemetry,
-    }),
+    embed({ model: openai.embedding(scenario.EMBEDDER), value: scenario.EMBEDDED, ...recorded }),
   fail: () => ask(scenario.REFUSED_QUESTION),
   responses: () =>
-    ask(scenario.QUESTION, { model: openai.responses(scenario.MODEL), system: scenario.SYSTEM }),
+    ask(scenario.QUESTION, { model: openai.responses(scenario.MODEL), ...system }),
   image: () => {
     const text = { type: "text", text: scenario.IMAGE_QUESTION };
     const content = [text, { type: "image", image: scenario.IMAGE }];
@@ -75,10 +80,6 @@ const parts = {
 
 const say = (value) => process.stdout.write(`@@ ${JSON.stringify(value)}\n`);
 const now = () => Math.round((performance.timeOrigin + performance.now()) * 1e3) * 1e3;
-const require = createRequire(import.meta.url);
-const packages = ["ai", "@ai-sdk/openai", "@opentelemetry/sdk-node"];
-const versions = packages.map((name) => [name, require(`${name}/package.json`).version]);
-const lacks = { "fail/call/error type": "the client's own class is AI_APICallError" };
 say({ versions: Object.fromEntries(versions), lacks });
 for (const [part, call] of Object.entries(parts)) {
   const began_ns = now();

@@ -259,6 +259,69 @@ def test_vectors_of_an_embedding_are_summarized() -> None:
         assert json.loads(span.output or "") == two
 
 
+def test_reply_of_an_agent_omits_its_answered_calls() -> None:
+    def call(name: str) -> JsonValue:
+        return {"type": "tool_call", "id": name, "name": "f", "arguments": "{}"}
+
+    result: JsonValue = {"type": "tool_call_response", "id": "c", "response": "r"}
+    text: JsonValue = {"type": "text", "content": "a"}
+    agent: dict[str, JsonValue] = {"gen_ai.operation.name": "invoke_agent"}
+    open_call: JsonValue = {
+        "id": "d",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+    }
+    cases: list[tuple[list[JsonValue], list[dict[str, JsonValue]]]] = [
+        ([text, call("c"), result], [{"role": "assistant", "content": "a"}]),
+        (
+            [call("c"), result, call("d")],
+            [{"role": "assistant", "content": None, "tool_calls": [open_call]}],
+        ),
+    ]
+    for parts, expected in cases:
+        sent: JsonValue = [{"role": "assistant", "parts": parts}]
+        span = to_span(model(agent | {"gen_ai.output.messages": sent}))
+        assert json.loads(span.output or "") == expected
+    kept: JsonValue = [{"role": "assistant", "parts": [call("c"), result]}]
+    span = to_span(model(agent | {"gen_ai.output.messages": kept}))
+    assert [each["role"] for each in json.loads(span.output or "")] == ["assistant", "tool"]
+
+
+def test_agent_named_after_its_model_has_its_own_name() -> None:
+    attributes: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.request.model": "gpt-4o-mini",
+        "gen_ai.agent.name": "weather run",
+    }
+    raw = model(attributes)
+    assert to_span(replace(raw, name="invoke_agent gpt-4o-mini")).name == "weather run"
+    assert to_span(replace(raw, name="invoke_agent weather")).name == "invoke_agent weather"
+
+
+def test_vercel_7_embeds_once_and_has_the_context_of_its_caller() -> None:
+    outer: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "embeddings",
+        "ai.value": '"a"',
+        "ai.settings.context.sessionId": "s",
+        "ai.settings.context.userId": "alice",
+        "ai.settings.context.tags": ["beta"],
+        "ai.settings.context.tenant": "acme",
+    }
+    inner: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "embeddings",
+        "ai.values": ['"a"'],
+        "gen_ai.usage.input_tokens": 4,
+    }
+    span = to_span(model(outer))
+    assert (span.kind, span.input, to_span(model(inner)).kind) == (
+        SpanKind.OTHER,
+        "a",
+        SpanKind.EMBEDDING,
+    )
+    assert (span.thread_id, span.user, span.labels) == ("s", "alice", ("beta",))
+    assert span.metadata == {"tenant": "acme"}
+
+
 def test_vercel_embed_is_not_an_agent_and_its_text_is_not_quoted() -> None:
     attributes: dict[str, JsonValue] = {
         "ai.operationId": "ai.embed",

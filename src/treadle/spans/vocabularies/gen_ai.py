@@ -25,6 +25,7 @@ from treadle.spans.vocabularies.values import (
     canonical_provider,
     list_items,
     nest_attributes,
+    parse_json,
     to_json,
 )
 
@@ -59,6 +60,8 @@ def _read(columns: SpanColumns) -> None:
     if columns.model is None:
         model = attributes.get("gen_ai.response.model")
         columns.model = as_text(model) or as_text(attributes.get("gen_ai.request.model"))
+    if columns.kind is SpanKind.AGENT and columns.name is None:
+        columns.name = _agent_name(columns.raw.name, attributes)
     if columns.provider is None:
         provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
         columns.provider = canonical_provider(as_text(provider))
@@ -91,6 +94,12 @@ def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
         columns.set_kind(SpanKind.EMBEDDING if embeds else SpanKind.MODEL)
     elif "gen_ai.agent.name" in attributes or "gen_ai.agent.id" in attributes:
         columns.set_kind(SpanKind.AGENT)
+
+
+def _agent_name(name: str, attributes: Attributes) -> str | None:
+    """Return the name of an agent if the span is named after the model, as in the AI SDK."""
+    agent = as_text(attributes.get("gen_ai.agent.name"))
+    return agent if name == f"invoke_agent {attributes.get('gen_ai.request.model')}" else None
 
 
 def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
@@ -173,11 +182,35 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
                 columns.input = messages_json(value, "user", system)
         if columns.output is None:
             value = _either(source, "gen_ai.output.messages", "gen_ai.completion")
-            columns.output = messages_json(value, "assistant")
+            reply = messages_json(value, "assistant")
+            columns.output = _answer(reply) if columns.kind is SpanKind.AGENT else reply
     if columns.input is None or columns.output is None:
         _read_flat(columns, attributes)
     if events and (columns.input is None or columns.output is None):
         _read_events(columns)
+
+
+def _answer(reply: str | None) -> str | None:
+    """Return the reply of an agent without the tool calls that have results.
+
+    Some agents report all steps of a run as their reply. Each step has its own span.
+    """
+    messages = parse_json(reply)
+    if not isinstance(messages, list):
+        return reply
+    results = [each for each in messages if each.get("role") == "tool"]
+    if not results:
+        return reply
+    answered = {each.get("tool_call_id") for each in results}
+    kept: list[Message] = []
+    for message in messages:
+        calls = [call for call in message.get("tool_calls", ()) if call.get("id") not in answered]
+        rest = {name: value for name, value in message.items() if name != "tool_calls"}
+        if calls:
+            rest["tool_calls"] = calls
+        if message.get("role") != "tool" and (rest.get("content") or calls):
+            kept.append(rest)
+    return to_json(kept) if kept else reply
 
 
 def _either(source: Attributes, current: str, earlier: str) -> JsonValue:

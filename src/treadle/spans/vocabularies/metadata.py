@@ -7,8 +7,8 @@ from treadle.spans.vocabularies.values import as_name, parse_json
 
 METADATA = (
     "metadata", "langsmith.metadata", "langfuse.observation.metadata", "langfuse.trace.metadata",
-    "mlflow.trace.metadata", "ai.telemetry.metadata", "traceloop.association.properties",
-    "llm.metadata", "gen_ai.request.metadata",
+    "mlflow.trace.metadata", "ai.telemetry.metadata", "ai.settings.context",
+    "traceloop.association.properties", "llm.metadata", "gen_ai.request.metadata",
 )  # fmt: skip
 """Metadata that an application attaches: an object, JSON text, or one attribute for each key."""
 

@@ -1,5 +1,7 @@
 """The vocabulary of Vercel's AI SDK, `ai.…`, in versions 5 and 6 and most of version 4.
 
+Version 7 uses the vocabulary of OpenTelemetry and adds few names of its own.
+
 A call has spans of two kinds. `ai.generateText` contains all requests and the tool calls between
 them. Each request is a span `ai.generateText.doGenerate`. Only such a span is a model call.
 """
@@ -21,7 +23,9 @@ from treadle.spans.vocabularies.values import (
     to_json,
 )
 
-_METADATA = "ai.telemetry.metadata."
+_METADATA = ("ai.telemetry.metadata.", "ai.settings.context.")
+"""The names of metadata in versions up to 6, and in version 7."""
+
 _THREADS = ("sessionId", "threadId", "conversationId", "chatId", "session_id", "thread_id")
 _MILLISECOND = 1_000
 
@@ -61,6 +65,9 @@ def _read_kind(columns: SpanColumns, operation: str, attributes: Attributes) -> 
         columns.set_kind(SpanKind.RETRIEVAL, "rerank")
     elif ".doGenerate" in operation or ".doStream" in operation:
         columns.set_kind(SpanKind.MODEL)
+    elif attributes.get("gen_ai.operation.name") == "embeddings":  # version 7
+        if "gen_ai.usage.input_tokens" not in attributes:
+            columns.set_kind(SpanKind.OTHER, "embed")
     elif operation.startswith("ai.embed"):
         columns.set_kind(SpanKind.OTHER, "embed")  # contains the calls, and repeats their tokens
     elif operation.startswith("ai."):
@@ -154,12 +161,13 @@ def _unquoted(value: JsonValue) -> JsonValue:
 
 def _read_metadata(columns: SpanColumns, attributes: Attributes) -> None:
     """Read the session and the tags that the application attached."""
-    for name in _THREADS:
-        if columns.thread_id is None:
-            columns.thread_id = as_name(attributes.get(_METADATA + name))
-    for name in ("tags", "labels"):
-        if _METADATA + name in attributes:
-            columns.labels += as_texts(attributes[_METADATA + name])
+    for prefix in _METADATA:
+        for name in _THREADS:
+            if columns.thread_id is None:
+                columns.thread_id = as_name(attributes.get(prefix + name))
+        for name in ("tags", "labels"):
+            if prefix + name in attributes:
+                columns.labels += as_texts(attributes[prefix + name])
 
 
 VOCABULARY = Vocabulary(_read, prefixes=frozenset({"ai"}))
