@@ -20,6 +20,7 @@ from bench.terminal.__main__ import READY, place, provider, row
 from bench.terminal.screen import Screen, screen
 
 _PROMPT = "Enter your"
+_PROMPT_OF_TREADLE = "Ask about"
 _CONTROL_J = "\n"
 _SETTINGS = """
 default_model = "openai/fake-model"
@@ -48,13 +49,13 @@ def main() -> None:
             with elia(given.elia) as (shown, began):
                 starts.append(1_000 * (shown.wait_for(_PROMPT) - began))
             with found.terminal() as (shown, began):
-                treadle.append(1_000 * (shown.wait_for(READY) - began))
+                treadle.append(1_000 * (shown.wait_for(_PROMPT_OF_TREADLE) - began))
         print("| start until the prompt is on the screen | median (ms) | slowest (ms) |")
         print("|---|---|---|")
         for name, times in (("Treadle", treadle), ("Elia", starts)):
             print(f"| {name} | {median(times):.0f} | {max(times):.0f} |")
-        print("\n| an answer streams | lines | first tenth (s) | last tenth (s) | all (s) "
-              "| memory (MB) |\n|---|---|---|---|---|---|")  # fmt: skip
+        print("\n| an answer streams | lines | processor, first tenth (s) | last tenth (s) "
+              "| all (s) | memory (MB) |\n|---|---|---|---|---|---|")  # fmt: skip
         with found.terminal() as (shown, _):
             shown.wait_for(READY)
             time.sleep(3)
