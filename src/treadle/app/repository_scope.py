@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 from treadle.errors import NotFoundError
 from treadle.repository_identity import identity
 from treadle.spans.span import REPOSITORY_LABEL, Span, Trace
-from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
+from treadle.traces.query.conditions import AnyField, Field, Grouping, Query, Rows, any_of
 
 if TYPE_CHECKING:
     from treadle.experiments.recorded_calls import RecordedCalls
@@ -91,7 +91,7 @@ class OfRepository:
         """Search the spans of this repository, as `SpanReader` describes."""
         return self._reader.search(query & self._only, **part)
 
-    def groups(self, by: GroupBy, query: Query = _EVERYTHING, **bounds: Any) -> "Page[Group]":
+    def groups(self, by: Grouping, query: Query = _EVERYTHING, **bounds: Any) -> "Page[Group]":
         """Return groups of spans of this repository, as `SpanReader` describes."""
         return self._reader.groups(by, query & self._only, **bounds)
 
@@ -100,7 +100,7 @@ class OfRepository:
         return self._reader.labels(query & self._only, limit=limit)
 
     def values(
-        self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
+        self, field: AnyField, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
     ) -> "FieldValues":
         """Return values of a field in this repository, as `SpanReader` describes."""
         return self._reader.values(field, query & self._only, text=text, limit=limit)

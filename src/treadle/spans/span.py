@@ -80,7 +80,9 @@ def flat_metadata(values: Attributes) -> dict[str, Scalar]:
 def _flatten(prefix: str, values: Attributes, found: dict[str, Scalar]) -> None:
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if len(found) >= MAX_METADATA or len(key) > MAX_METADATA_KEY:
+        if len(found) >= MAX_METADATA:
+            return
+        if len(key) > MAX_METADATA_KEY:
             continue
         if isinstance(value, Mapping):
             _flatten(f"{key}.", value, found)
@@ -90,7 +92,7 @@ def _flatten(prefix: str, values: Attributes, found: dict[str, Scalar]) -> None:
 
 def is_metadata(key: str, value: JsonValue) -> bool:
     """Return whether a key and its value are within the limits of the metadata of a span."""
-    if not 0 < len(key) <= MAX_METADATA_KEY:
+    if not 0 < len(key) <= MAX_METADATA_KEY or not key.isprintable():
         return False
     if isinstance(value, str):
         return 0 < len(value) <= MAX_METADATA_TEXT
@@ -265,7 +267,8 @@ def _completeness(span: Span) -> tuple[bool, int, int]:
     known += sum(
         value is not None for value in cast("Mapping[str, JsonValue]", values["tokens"]).values()
     )
-    return span.end_us is not None, len(span.events), known + len(span.attributes)
+    known += len(span.attributes) + len(span.metadata)
+    return span.end_us is not None, len(span.events), known
 
 
 class SpanReference(NamedTuple):

@@ -28,9 +28,20 @@ _TABLES = {
     "facets": "SELECT facet, value, trace_id, count FROM trace_facets"
     " JOIN traces ON traces.id = trace_facets.trace",
     "labels": f"SELECT label, trace_id, span_id {_NAMED} JOIN span_labels ON span = spans.id",
+    "properties": f"SELECT name, value, {_SUMS} FROM properties",
+    "named": "SELECT p.name, p.value, trace_id, span_id FROM span_properties p"
+    " JOIN spans ON spans.id = p.span JOIN traces ON traces.id = spans.trace",
     "rollups": f"SELECT dimension, value, hour_us, {_SUMS} FROM rollups",
 }
-_COUNTED = ("spans", "contents", "texts", "texts_docsize", "span_labels", "blob_uses")
+_COUNTED = (
+    "spans",
+    "contents",
+    "texts",
+    "texts_docsize",
+    "span_labels",
+    "span_properties",
+    "blob_uses",
+)
 
 
 def dump(store: SqliteTraceStore, words: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -48,6 +59,7 @@ def dump(store: SqliteTraceStore, words: Sequence[str] = ()) -> dict[str, list[s
     assert sizes["contents"] == sizes["texts"] == sizes["texts_docsize"] == sizes["spans"]
     assert sizes["blob_uses"] == len(found["uses"])
     assert sizes["span_labels"] == len(found["labels"])
+    assert sizes["span_properties"] == len(found["named"])
     return found
 
 

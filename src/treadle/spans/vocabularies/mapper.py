@@ -1,6 +1,7 @@
 """Maps spans of other programs. Vocabularies derive the columns of a span from its attributes."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import (
@@ -100,6 +101,21 @@ def to_span(raw: RawSpan) -> Span:
         input=columns.input,
         output=columns.output,
     )
+
+
+def with_metadata(span: Span) -> Span:
+    """Return a stored span with the user, the release and the metadata of its attributes."""
+    if span.user or span.release or span.metadata:
+        return span
+    mapped = to_span(
+        RawSpan(
+            name=span.name,
+            attributes=dict(span.attributes),
+            resource=span.resource,
+            events=list(span.events),
+        )
+    )
+    return replace(span, user=mapped.user, release=mapped.release, metadata=mapped.metadata)
 
 
 def _map_attributes(raw: RawSpan) -> SpanColumns:

@@ -2,15 +2,19 @@
 
 from treadle.traces.query.conditions import (
     NEWEST,
+    AnyField,
     Condition,
     Field,
     GroupBy,
+    Grouping,
+    MetadataKey,
     Operator,
     Query,
     Rows,
     Sort,
     SortKey,
     any_of,
+    read_grouping,
 )
 from treadle.traces.query.language import QuerySyntaxError, format_query, parse_query
 from treadle.traces.query.moments import Period
@@ -18,9 +22,12 @@ from treadle.traces.query.pages import Page, Part
 
 __all__ = [
     "NEWEST",
+    "AnyField",
     "Condition",
     "Field",
     "GroupBy",
+    "Grouping",
+    "MetadataKey",
     "Operator",
     "Page",
     "Part",
@@ -33,4 +40,5 @@ __all__ = [
     "any_of",
     "format_query",
     "parse_query",
+    "read_grouping",
 ]

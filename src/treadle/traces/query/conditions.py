@@ -20,6 +20,10 @@ class Field(StrEnum):
     STATUS = "status"
     MODEL = "model"
     PROVIDER = "provider"
+    USER = "user"
+    RELEASE = "release"
+    METADATA = "metadata"
+    """A value of the metadata. The condition names its key."""
     COST = "cost"
     """The cost in billionths of a US dollar."""
     DURATION = "duration"
@@ -41,6 +45,9 @@ class Field(StrEnum):
     """A switch, not a filter: it includes the calls of Treadle's analyst and experiments."""
 
 
+METADATA_PREFIX = "metadata."
+"""Precedes the key of a value of the metadata, as in `metadata.tenant:acme`."""
+
 NUMERIC = frozenset(
     {
         Field.COST,
@@ -54,6 +61,10 @@ NUMERIC = frozenset(
     }
 )
 """Fields that are compared as integers."""
+
+
+PROPERTIES = frozenset({Field.USER, Field.RELEASE, Field.METADATA})
+"""Fields that a span inherits from the root of its trace, if it does not state them itself."""
 
 
 class Operator(StrEnum):
@@ -78,13 +89,38 @@ class Condition:
     """A condition that a span must meet, or must not meet if `negated`.
 
     `values` are strings, or integers for the fields of `NUMERIC`. One of the values must match. The
-    field `ERROR` takes no values.
+    field `ERROR` takes no values. `key` is the key of the metadata for the field `METADATA`.
     """
 
     field: Field
     operator: Operator
     values: tuple[str | int, ...] = ()
     negated: bool = False
+    key: str = ""
+
+    @property
+    def about(self) -> "AnyField":
+        """The compared field."""
+        return MetadataKey(self.key) if self.field is Field.METADATA else self.field
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataKey:
+    """A key of the metadata, whose values are compared, counted or grouped."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return f"{METADATA_PREFIX}{self.key}"
+
+    @property
+    def value(self) -> str:
+        """The name of the field in the query language."""
+        return str(self)
+
+
+AnyField = Field | MetadataKey
+"""A field with one value for each span. `Field.METADATA` alone is not such a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +175,21 @@ class GroupBy(StrEnum):
     RUN = "run"
     LABEL = "label"
     OPERATION = "operation"
+    USER = "user"
+    RELEASE = "release"
+
+
+Grouping = GroupBy | MetadataKey
+"""What the spans of a group share."""
+
+
+def read_grouping(text: str) -> Grouping:
+    """Return the grouping with this name, such as `model` or `metadata.tenant`.
+
+    Raises ValueError for any other text.
+    """
+    key = text.removeprefix(METADATA_PREFIX)
+    return MetadataKey(key) if key and key != text else GroupBy(text)
 
 
 class Rows(StrEnum):

@@ -15,14 +15,22 @@ from typing import TypeVar
 from treadle.errors import UsageError
 from treadle.traces.query import patterns
 from treadle.traces.query.amounts import read_amount, write_amount
-from treadle.traces.query.conditions import NUMERIC, Condition, Field, Operator, Query
+from treadle.traces.query.conditions import (
+    METADATA_PREFIX,
+    NUMERIC,
+    Condition,
+    Field,
+    Operator,
+    Query,
+)
 from treadle.traces.query.moments import read_moment, read_period
 from treadle.traces.query.vocabulary import NAMES, Name, Takes
 
 T = TypeVar("T")
 
-_HEAD = re.compile(r"(?P<name>[A-Za-z_]+)(?P<operator>:(?:>=|<=|>|<)|:|>=|<=|>|<|=)")
-_NOT = re.compile(r"not\s+(?=-?(?:[A-Za-z_]+(?:[:=]|[<>])|\"))", re.IGNORECASE)
+_NAME = r"(?:[mM][eE][tT][aA][dD][aA][tT][aA]\.(?:\"(?:[^\"\\]|\\.)+\"|[^\s\",:=<>]+)|[A-Za-z_]+)"
+_HEAD = re.compile(rf"(?P<name>{_NAME})(?P<operator>:(?:>=|<=|>|<)|:|>=|<=|>|<|=)")
+_NOT = re.compile(rf"not\s+(?=-?(?:{_NAME}(?:[:=]|[<>])|\"))", re.IGNORECASE)
 _BARE = re.compile(r'[^\s",]+')
 _TEXT = re.compile(r'[^\s"]+')
 
@@ -145,17 +153,26 @@ class _Parser:
             text = Field.TEXT.value
             return Term(start, self._place, text, ":", (value,), negated, searched)
         self._place = head.end()
-        written, operator = head["name"].lower(), head["operator"].removeprefix(":")
+        written, dot, key = head["name"].partition(".")
+        written, operator = written.lower(), head["operator"].removeprefix(":")
         values = self._values(start)
         name = self._name(written, head.start() + 1)
+        if name.keyed and not dot:
+            raise self._error(
+                head.start() + 1,
+                f"{written} has no key.",
+                f"Write the key after a dot, such as `{written}.tenant:{values[0].text}`.",
+            )
+        key = _unquoted(key)
         found = self._compared(name, written, operator, values, head.start() + 1)
         if negated and len(found) > 1:
             raise self._error(
                 start + 1, "a range cannot be negated.", "Compare with its ends, using < or >."
             )
-        conditions = tuple(replace(each, negated=negated) for each in found)
+        conditions = tuple(replace(each, negated=negated, key=key) for each in found)
         shown = ":" if operator == "=" else operator or ":"
-        return Term(start, self._place, name.name, shown, tuple(values), negated, conditions)
+        full_name = f"{name.name}.{key}" if key else name.name
+        return Term(start, self._place, full_name, shown, tuple(values), negated, conditions)
 
     def _negation(self) -> bool:
         """Skip `-` or `not`, and return whether the next term is negated."""
@@ -357,9 +374,25 @@ def _positive(condition: Condition) -> str:
     if field in NUMERIC:
         compared = ":" if operator is Operator.IS else operator.value
         return f"{field}{compared}{','.join(write_amount(field, int(each)) for each in values)}"
+    name = field.value
+    if field is Field.METADATA:
+        name = METADATA_PREFIX + write_key(condition.key)
     if operator is Operator.LIKE:
-        return f"{field}:{','.join(_pattern(str(each)) for each in values)}"
-    return f"{field}:{','.join(write_value(str(each)) for each in values)}"
+        return f"{name}:{','.join(_pattern(str(each)) for each in values)}"
+    return f"{name}:{','.join(write_value(str(each)) for each in values)}"
+
+
+_PLAIN_KEY = re.compile(r"[^\s\",:=<>]+")
+
+
+def write_key(key: str) -> str:
+    """Return a key of the metadata in the syntax of the query language, quoted if necessary."""
+    return key if _PLAIN_KEY.fullmatch(key) else _quoted(key)
+
+
+def _unquoted(key: str) -> str:
+    """Return the key of the metadata without quotation marks."""
+    return re.sub(r'\\(["\\])', r"\1", key[1:-1]) if key.startswith('"') else key
 
 
 def write_value(text: str) -> str:

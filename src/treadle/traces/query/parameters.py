@@ -44,6 +44,8 @@ class SpanParameters(BaseModel):
     status: Annotated[tuple[SpanStatus, ...], BeforeValidator(_listed)] = ()
     model: Names = ()
     provider: Names = ()
+    user: Names = ()
+    release: Names = ()
     min_cost: float | None = Parameter(None, ge=0, le=1e9, description="US dollars")
     max_cost: float | None = Parameter(None, ge=0, le=1e9, description="US dollars")
     min_duration_ms: float | None = Parameter(None, ge=0, le=1e12)
@@ -90,6 +92,8 @@ class SpanParameters(BaseModel):
                 (Field.STATUS, tuple(each.value for each in self.status)),
                 (Field.MODEL, self.model),
                 (Field.PROVIDER, self.provider),
+                (Field.USER, self.user),
+                (Field.RELEASE, self.release),
             )
             if values
         ]

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.spans.span import REPOSITORY_LABEL, SpanKind, SpanStatus
-from treadle.traces.query.conditions import NUMERIC, Field, Operator
+from treadle.traces.query.conditions import (
+    METADATA_PREFIX,
+    NUMERIC,
+    AnyField,
+    Field,
+    MetadataKey,
+    Operator,
+)
 from treadle.traces.query.moments import Period
 
 
@@ -36,7 +43,7 @@ class Name:
     """A name that may precede a colon. `choices` contains its values if only these are possible.
 
     A `short` name is a brief form of another name, and takes one value. The parser puts `prefix` in
-    front of the value that the user writes.
+    front of the value that the user writes. A dot and a key follow a `keyed` name.
     """
 
     name: str
@@ -47,6 +54,7 @@ class Name:
     aliases: tuple[str, ...] = ()
     short: bool = False
     prefix: str = ""
+    keyed: bool = False
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -75,6 +83,15 @@ VOCABULARY = (
         _PATTERN,
         "the repository in which Treadle recorded it, by the id in its label",
         prefix=REPOSITORY_LABEL,
+    ),
+    Name("user", Field.USER, _PATTERN, "the user for whom it ran"),
+    Name("release", Field.RELEASE, _PATTERN, "the version of the application"),
+    Name(
+        "metadata",
+        Field.METADATA,
+        _PATTERN,
+        "a value that the application attached, such as metadata.tenant:acme",
+        keyed=True,
     ),
     Name("operation", Field.OPERATION, _PATTERN, "what was done, such as chat", aliases=("op",)),
     Name(
@@ -112,3 +129,12 @@ VOCABULARY = (
 
 NAMES = {name: each for each in VOCABULARY for name in (each.name, *each.aliases)}
 """Maps each name and each alias to its `Name`."""
+
+
+def find_field(written: str) -> AnyField | None:
+    """Return the field with a name of the query language, such as `model` or `metadata.tenant`."""
+    key = written.removeprefix(METADATA_PREFIX)
+    if key and key != written:
+        return MetadataKey(key)
+    name = NAMES.get(written.lower())
+    return None if name is None or name.keyed else name.field

@@ -15,6 +15,7 @@ from treadle.spans.same_calls import NO_KEYS, CallKeys, call_keys
 from treadle.spans.span import EXCEPTION_EVENT, WAITED, Span, SpanKind, SpanStatus
 from treadle.spans.totals import is_call
 from treadle.traces.query.amounts import NANO
+from treadle.traces.store.properties import own_properties
 from treadle.traces.store.statements import Text, pack_text, packed
 
 PREVIEW_LENGTH = 400
@@ -140,6 +141,10 @@ class SpanRow(NamedTuple):
     """The key of the span that recorded the same call. It is NULL if there is none."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
     """The labels as a JSON list. It is NULL if the span has no labels."""
+    properties: Annotated[str | None, Column("TEXT", "span", own_properties)]
+    """The properties of the span, and of the root of its trace (`store.properties`)."""
+    inherited: Annotated[str | None, Column("TEXT", "nothing")]
+    """The names of the properties that only the root states."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 
@@ -158,7 +163,10 @@ _CONVERTED = [
 
 
 def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
-    """Return the row of `span`. The writer sets its `id`, `trace` and `revision`."""
+    """Return the row of `span`.
+
+    The writer sets its `id`, `trace`, `revision` and inherited properties.
+    """
     keys = call_keys(span, input_text) if is_call(span.kind) else NO_KEYS
     values = list(_read_values(RowSource(span, input_text, output_text, keys)))
     for position, convert in _CONVERTED:

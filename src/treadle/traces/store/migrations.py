@@ -9,25 +9,33 @@ from typing import Any
 from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.vocabularies.mapper import with_metadata
 from treadle.traces.store import call_counts, contents, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
-from treadle.traces.store.schema import CALL_KINDS, COUNTER_TYPE, INDEXES, STEP_KINDS, TABLES
+from treadle.traces.store.schema import (
+    CALL_KINDS,
+    COUNTER_TYPE,
+    INDEXES,
+    PROPERTY_TABLES,
+    STEP_KINDS,
+    TABLES,
+)
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
 
-VERSION = 10
+VERSION = 11
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
 7 did not count embeddings. Versions up to 9 counted calls twice that an exporter and the gateway
-recorded in different traces.
+recorded in different traces. Versions up to 10 had no properties.
 """
 
-_SUMMED, _EXAMINED, _RECOUNTED, _MATCHED = 3, 5, 8, 10
+_SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES = 3, 5, 8, 10, 11
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -58,16 +66,22 @@ _SUM_UP = (
     """UPDATE threads SET {name} = (
         SELECT sum({name}) FROM runs WHERE runs.thread_id = threads.thread_id
     )""",
+    """UPDATE properties SET {name} = (
+        SELECT coalesce(sum({amount}), 0)
+        FROM span_properties p CROSS JOIN spans s ON s.id = p.span
+        WHERE p.name = properties.name AND p.value = properties.value
+    )""",
     *(
         f"""INSERT INTO rollups (dimension, value, hour_us, {{name}})
-            SELECT '{dimension}', {value}, {_HOUR}, sum({{amount}}) FROM spans s {labels} WHERE 1
-            GROUP BY 2, 3
+            SELECT {dimension}, {value}, {_HOUR}, sum({{amount}}) FROM spans s {labels} WHERE 1
+            GROUP BY 1, 2, 3
             ON CONFLICT DO UPDATE SET {{name}} = excluded.{{name}}"""  # noqa: S608  (constants)
         for dimension, value, labels in (
-            ("all", "''", ""),
-            ("model", "coalesce(s.model, '')", ""),
-            ("operation", "s.operation", ""),
-            ("label", "l.label", "JOIN span_labels l ON l.span = s.id"),
+            ("'all'", "''", ""),
+            ("'model'", "coalesce(s.model, '')", ""),
+            ("'operation'", "s.operation", ""),
+            ("'label'", "l.label", "JOIN span_labels l ON l.span = s.id"),
+            ("p.name", "p.value", "JOIN span_properties p ON p.span = s.id"),
         )
     ),
 )
@@ -86,6 +100,8 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _make(connection, old=version > 0)
     elif version < _EXAMINED:
         _execute_all(connection, EXAMINATION_TABLES)
+    if _SUMMED <= version < _WITH_PROPERTIES:
+        _execute_all(connection, (*PROPERTY_TABLES, "DROP INDEX IF EXISTS spans_in_short"))
     _add_columns(connection)
     _add_counters(connection)
     _execute_all(connection, INDEXES)
@@ -93,6 +109,8 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _count_again(connection)
     if _SUMMED <= version < _MATCHED:
         _match_calls(connection)
+    if _SUMMED <= version < _WITH_PROPERTIES:
+        _read_properties(connection)
 
 
 def _make(connection: sqlite3.Connection, *, old: bool) -> None:
@@ -166,13 +184,26 @@ def _add_columns(connection: sqlite3.Connection) -> None:
         )
 
 
+def _read_properties(connection: sqlite3.Connection) -> None:
+    """Read the user, the release and the metadata of all spans from their attributes."""
+    keys = SpanKeys()
+    last = -(1 << 63)
+    while found := connection.execute(_NEXT_KEYS, (last, _AT_ONCE)).fetchall():
+        last = found[-1][0]
+        stored = contents.spans_by_key(connection, [key for (key,) in found])
+        named = [span for each in stored.values() if (span := with_metadata(each)) != each]
+        span_merge.merge(connection, prepare(named), keys)
+
+
 def _add_counters(connection: sqlite3.Connection) -> None:
     """Add the missing counters to every table of sums, with values computed from the spans."""
     there = _columns_of(connection, "rollups")
     for counter in COUNTERS:
         if counter.name in there:
             continue
-        for table in ("traces", "runs", "threads", "rollups"):
+        for table in ("traces", "runs", "threads", "rollups", "properties"):
+            if counter.name in _columns_of(connection, table):
+                continue  # the table is new
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {counter.name} {COUNTER_TYPE}")
         for statement in _SUM_UP:
             connection.execute(statement.format(name=counter.name, amount=counter.sql))

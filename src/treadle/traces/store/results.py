@@ -10,10 +10,11 @@ from treadle.json_values import JsonField, json_property
 from treadle.spans.span import CostSource, SpanKind, SpanReference, SpanStatus, is_shown
 from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
-from treadle.traces.query.conditions import Field, Rows
+from treadle.traces.query.conditions import METADATA_PREFIX, Field, Rows
 from treadle.traces.query.language import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
-from treadle.traces.store.statements import From, Selection
+from treadle.traces.store.properties import property_pairs
+from treadle.traces.store.statements import From, Selection, plain
 
 
 def dollars(nano: int | None) -> float | None:
@@ -40,13 +41,40 @@ def _same_call(trace_id: str | None, span_id: str | None) -> SpanReference | Non
     return None if trace_id is None or span_id is None else SpanReference(trace_id, span_id)
 
 
+def _user(properties: str | None) -> str | None:
+    return _property(properties, Field.USER)
+
+
+def _release(properties: str | None) -> str | None:
+    return _property(properties, Field.RELEASE)
+
+
+def _property(properties: str | None, name: str) -> str | None:
+    return next((plain(value) for key, value in property_pairs(properties) if key == name), None)
+
+
+def _metadata(properties: str | None) -> Mapping[str, str]:
+    pairs = ((plain(name), plain(value)) for name, value in property_pairs(properties))
+    return {
+        name.removeprefix(METADATA_PREFIX): value
+        for name, value in pairs
+        if name.startswith(METADATA_PREFIX)
+    }
+
+
+_USER = From("s.properties", convert=_user)
+_RELEASE = From("s.properties", convert=_release)
+_METADATA = From("s.properties", convert=_metadata)
+
+
 class ListedSpan(NamedTuple):
     """A span as lists show it.
 
     `key` orders spans by their start. The previews are the beginnings of the input and the output.
     `counted` is false for a model call that contains another one. Only the inner one of these calls
     counts, with its tokens and its cost. `same_call` is another span that recorded the same call:
-    one of the two spans is of the gateway. Only one of them counts.
+    one of the two spans is of the gateway. Only one of them counts. The user, the release and the
+    metadata are those of the span and of the root of its trace.
     """
 
     key: Annotated[int, From("s.id"), JsonField(omit=True)]
@@ -83,6 +111,9 @@ class ListedSpan(NamedTuple):
     counted: Annotated[bool, From("s.counted", convert=bool)]
     same_call: Annotated[SpanReference | None, From(*SAME_CALL, convert=_same_call)]
     labels: Annotated[tuple[str, ...], From("s.labels", convert=_shown_labels)]
+    user: Annotated[str | None, _USER]
+    release: Annotated[str | None, _RELEASE]
+    metadata: Annotated[Mapping[str, str], _METADATA]
     input_preview: str | None
     output_preview: str | None
     revision: int
@@ -146,7 +177,7 @@ class RunSummary(NamedTuple):
     """A run as lists show it.
 
     `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
-    root's input and output. `duration_us` is the duration of the root. It is None while the root is
+    root's input and output. The user, the release and the metadata are those of the root. `duration_us` is the duration of the root. It is None while the root is
     unfinished.
     """
 
@@ -163,6 +194,9 @@ class RunSummary(NamedTuple):
     duration_us: Annotated[int | None, From("s.duration_us")]
     models: tuple[str, ...]
     labels: tuple[str, ...]
+    user: Annotated[str | None, _USER]
+    release: Annotated[str | None, _RELEASE]
+    metadata: Annotated[Mapping[str, str], _METADATA]
     sums: Annotated[Sums, _SUMS_OF_ROW]
 
 
@@ -178,7 +212,7 @@ class ThreadSummary(NamedTuple):
     """A thread as lists show it.
 
     `title` is the question of its first run. If the run has no question, `title` is the name of its
-    root span.
+    root span. `user` is the user of its first run.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
@@ -189,6 +223,7 @@ class ThreadSummary(NamedTuple):
     last_us: int
     models: tuple[str, ...]
     labels: tuple[str, ...]
+    user: Annotated[str | None, _USER]
     sums: Annotated[Sums, _SUMS_OF_ROW]
 
 
@@ -242,9 +277,12 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """The most frequent values of a field. `more` states whether the field has further values."""
+    """The most frequent values of a field. `more` states whether the field has further values.
 
-    field: Field
+    `field` is the name in the query language, such as `model` or `metadata.tenant`.
+    """
+
+    field: str
     values: tuple[ValueCount, ...]
     more: bool
 

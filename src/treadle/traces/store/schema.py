@@ -41,6 +41,19 @@ SAME_CALLS = (
     "CREATE INDEX IF NOT EXISTS same_calls ON spans (trace) WHERE same_as IS NOT NULL",
 )
 
+PROPERTY_TABLES: tuple[str, ...] = (
+    """CREATE TABLE IF NOT EXISTS span_properties (
+        name TEXT NOT NULL, value TEXT NOT NULL, span INTEGER NOT NULL,
+        PRIMARY KEY (name, value, span)
+    ) WITHOUT ROWID""",
+    # One row for each value of a property, with the sums of its spans.
+    f"""CREATE TABLE IF NOT EXISTS properties (
+        name TEXT NOT NULL, value TEXT NOT NULL, {_SUMS}, PRIMARY KEY (name, value)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS properties_by_size ON properties (name, spans DESC, value)",
+)
+"""The tables of the user, the release and the metadata (`store.properties`)."""
+
 TABLES: tuple[str, ...] = (
     # One row for each span, with the columns that lists, filters and skeletons need.
     f"CREATE TABLE spans ({_SPAN_COLUMNS})",
@@ -121,7 +134,7 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX threads_by_time ON threads (last_us, id)",
     # The number of spans of a trace with each value of a facet.
     """CREATE TABLE trace_facets (
-        facet TEXT NOT NULL, -- model, label, operation, run or thread
+        facet TEXT NOT NULL, -- model, label, operation, run, thread, or the name of a property
         value TEXT NOT NULL, trace INTEGER NOT NULL, count INTEGER NOT NULL,
         PRIMARY KEY (facet, value, trace)
     ) WITHOUT ROWID""",
@@ -132,12 +145,13 @@ TABLES: tuple[str, ...] = (
     # Sums by the hour in which spans start. `hour_us` is the beginning of the hour in Unix
     # microseconds.
     f"""CREATE TABLE rollups (
-        dimension TEXT NOT NULL, -- all, model, operation or label
+        dimension TEXT NOT NULL, -- all, model, operation, label, or the name of a property
         value TEXT NOT NULL, -- '' for all, and for spans without a model
         hour_us INTEGER NOT NULL,
         {_SUMS},
         PRIMARY KEY (dimension, value, hour_us)
     ) WITHOUT ROWID""",
+    *PROPERTY_TABLES,
     # The number of secrets of each kind that were redacted before storing.
     "CREATE TABLE redactions (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
     # The highest numbers that were ever assigned, so that deleted numbers are not assigned again.
@@ -154,7 +168,7 @@ INDEXES: tuple[str, ...] = (
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
         start_us, trace, kind, operation, name, status, model, provider, end_us, duration_us,
         work_us, ttft_us, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-        reasoning_tokens, cost_nano, counted, labels
+        reasoning_tokens, cost_nano, counted, labels, properties
     )""",
     "CREATE INDEX IF NOT EXISTS spans_by_kind ON spans (kind)",
     "CREATE INDEX IF NOT EXISTS spans_by_name ON spans (name)",

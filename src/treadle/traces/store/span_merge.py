@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.spans.span import Span, more_complete
-from treadle.traces.store import blobs, contents, statements
+from treadle.traces.store import blobs, contents, inheritance, statements
 from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
@@ -161,8 +161,11 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
             sums.add(change.before, labels_of(change.before.labels), change.state, -1)
             change.state.remove(change.before, change.row)
     for change in changes:
-        sums.add(change.row, change.span.labels, change.state)
         change.state.add(change.row)
+    new_roots = _properties_of_roots(changes)
+    for change in changes:
+        change.row = inheritance.with_inherited(change.row, new_roots[change.state.id])
+        sums.add(change.row, change.span.labels, change.state)
     delete_rows(connection, [change.before.id for change in changes if change.before])
     _insert(connection, changes)
     touched = {change.state.id: change.state for change in changes}
@@ -171,7 +174,23 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
     sums.store_facets(connection)
     for state in touched.values():
         state.settle(connection)
+    inheritance.store(connection, touched.values(), new_roots, sums)
     sums.store(connection, counted.values())
+
+
+def _properties_of_roots(changes: Iterable[_Change]) -> dict[int, str | None]:
+    """Return the properties that the root of each trace states, by the key of the trace.
+
+    If a change removed the root, its properties are returned, until the new root is known.
+    """
+    found: dict[int, str | None] = {}
+    for change in changes:
+        state = change.state
+        found.setdefault(state.id, state.inherited)
+        if change.row.id == state.root:
+            rooted = state.rank is not None and not state.rank[0]
+            found[state.id] = change.row.properties if rooted else None
+    return found
 
 
 def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) -> None:
@@ -208,6 +227,7 @@ def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
         )
         for label in labels_of(labels)
     ]
+    inheritance.delete(connection, ordered)
     examined = [(table, "span") for table in KEYED_BY_SPAN]
     for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
         statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
@@ -321,6 +341,7 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
         "INSERT INTO span_labels (label, span)",
         [(label, change.row.id) for change in ordered for label in change.span.labels],
     )
+    inheritance.insert(connection, [change.row for change in ordered])
     statements.insert(
         connection,
         "INSERT INTO texts (rowid, name, input, output)",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, Unpack
 
 from treadle.spans.span import Trace
-from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.query.conditions import AnyField, Grouping, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.results import (
@@ -67,7 +67,7 @@ class SpanReader(Protocol):
 
     def groups(
         self,
-        by: GroupBy,
+        by: Grouping,
         query: Query = EVERYTHING,
         *,
         bucket_seconds: int = 3600,
@@ -82,7 +82,7 @@ class SpanReader(Protocol):
         ...
 
     def values(
-        self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
+        self, field: AnyField, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
     ) -> FieldValues:
         """Return a field's values that contain `text`, each with its number of spans.
 

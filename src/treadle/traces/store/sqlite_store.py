@@ -17,7 +17,7 @@ from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import SameCall, Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
-from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.query.conditions import AnyField, Grouping, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store import (
     blobs,
@@ -180,7 +180,7 @@ class SqliteTraceStore(SpanReader):
 
     def groups(
         self,
-        by: GroupBy,
+        by: Grouping,
         query: Query = EVERYTHING,
         *,
         bucket_seconds: int = groups.HOUR_SECONDS,
@@ -205,7 +205,7 @@ class SqliteTraceStore(SpanReader):
             return groups.label_counts(connection, query, limit=limit)
 
     def values(
-        self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
+        self, field: AnyField, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
     ) -> FieldValues:
         with self.reader() as connection:
             return facets.value_counts(connection, field, query, text=text, limit=limit)

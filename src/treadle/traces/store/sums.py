@@ -22,6 +22,7 @@ from treadle.traces.store.counters import (
     counters,
     nothing,
 )
+from treadle.traces.store.properties import property_pairs
 from treadle.traces.store.statements import Text
 
 Rank = tuple[bool, bool, int, bool, Text]
@@ -31,7 +32,8 @@ _TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTER_NAMES)
 _STATES = f"""
     SELECT traces.trace_id, traces.id, traces.own_run, traces.own_thread, run_id, root,
         traces.start_us, traces.last_us,
-        spans.own_thread, spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
+        spans.own_thread, spans.properties,
+        spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
     FROM traces LEFT JOIN spans ON spans.id = traces.root
     WHERE traces.trace_id IN ({{}})"""  # noqa: S608  (names of columns)
 
@@ -80,6 +82,8 @@ class TraceState:
     start_us: int | None = None
     last_us: int | None = None
     sums: Counters = field(default_factory=nothing)
+    inherited: str | None = None
+    """The properties that the stored spans of the trace inherit from its root."""
     unnamed: bool = False
     """Whether a span that named a run or a thread was removed, or no longer names it."""
     shrunk: bool = False
@@ -165,15 +169,15 @@ def trace_states(
     """Return the state of each trace. An unknown trace gets a new state with a new id."""
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
-    for trace_id, id_, run, thread, run_id, root, start, last, named, *rest in statements.select(
-        connection, _STATES, unique
-    ):
+    rows = statements.select(connection, _STATES, unique)
+    for trace_id, id_, run, thread, run_id, root, start, last, named, properties, *rest in rows:
         sums = list(rest[4:])
         rank = None if rest[3] is None else _rank(*rest[:4])
         own = thread if named is None else named
         found[trace_id] = TraceState(
             id_, trace_id, run_id, sums, run, own, named, root, rank, start, last, sums
         )
+        found[trace_id].inherited = None if rank is None or rank[0] else properties
     new = [trace_id for trace_id in unique if trace_id not in found]
     if new:
         (last,) = connection.execute("SELECT number FROM given WHERE what = 'trace'").fetchone()
@@ -280,8 +284,9 @@ class SumChanges:
 
     def __init__(self) -> None:
         self._hours: dict[tuple[int, Text, Text], Counters] = {}
-        self._labels: dict[tuple[int, Text], Counters] = {}
-        self._facets: dict[tuple[str, Text, int], int] = defaultdict(int)
+        self._values: dict[tuple[Text, Text, int], Counters] = {}
+        self._properties: dict[tuple[Text, Text], Counters] = {}
+        self._facets: dict[tuple[Text, Text, int], int] = defaultdict(int)
 
     def add(self, row: SpanRow, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
         """Add the span with this row, or subtract it if `sign` is -1."""
@@ -297,6 +302,15 @@ class SumChanges:
                 self._facets[facet, value, trace] += sign
         for label in labels:
             self._facets["label", label, trace] += sign
+        for name, value in property_pairs(row.properties):
+            self._facets[name, value, trace] += sign
+
+    def change_properties(self, before: SpanRow, row: SpanRow) -> None:
+        """Subtract the properties of the row `before`, and add those of its new form `row`."""
+        for each, sign in ((before, -1), (row, 1)):
+            self._count_properties(each, counters(each), sign)
+            for name, value in property_pairs(each.properties):
+                self._facets[name, value, each.trace] += sign
 
     def count(
         self, row: SpanRow, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
@@ -307,11 +321,27 @@ class SumChanges:
         key = (hour, row.model or "", row.operation)
         self._hours[key] = added(self._hours.get(key) or nothing(), share, sign)
         for label in labels:
-            at = (hour, label)
-            self._labels[at] = added(self._labels.get(at) or nothing(), share, sign)
+            self._count_value("label", label, hour, share, sign)
+        self._count_properties(row, share, sign)
+
+    def _count_properties(self, row: SpanRow, share: Counters, sign: int) -> None:
+        hour = row.start_us // HOUR_US * HOUR_US
+        for each in property_pairs(row.properties):
+            self._count_value(*each, hour, share, sign)
+            known = self._properties.get(each) or nothing()
+            self._properties[each] = added(known, share, sign)
+
+    def _count_value(
+        self, dimension: Text, value: Text, hour: int, share: Counters, sign: int
+    ) -> None:
+        at = (dimension, value, hour)
+        self._values[at] = added(self._values.get(at) or nothing(), share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
-        """Store how many spans of each trace have each model, label or other facet value."""
+        """Store how many spans of each trace have each model, label or other facet value.
+
+        The method may be called again after further changes.
+        """
         changes = {key: count for key, count in self._facets.items() if count}
         statements.insert(
             connection,
@@ -323,6 +353,7 @@ class SumChanges:
         statements.run(
             connection, "DELETE FROM trace_facets WHERE trace IN ({}) AND count = 0", sorted(fewer)
         )
+        self._facets.clear()
 
     def store(self, connection: sqlite3.Connection, states: Iterable[TraceState]) -> None:
         """Store all sums except the facets. The states must be settled (`TraceState.settle`)."""
@@ -330,14 +361,29 @@ class SumChanges:
         store_traces(connection, every)
         _store_runs(connection, every)
         self._store_hours(connection)
+        self._store_properties(connection)
+
+    def _store_properties(self, connection: sqlite3.Connection) -> None:
+        changes = {key: share for key, share in self._properties.items() if any(share)}
+        ordered = sorted(changes, key=lambda key: (*_order(key[0]), *_order(key[1])))
+        statements.insert(
+            connection,
+            f"INSERT INTO properties (name, value, {COUNTER_COLUMNS})",
+            [(*key, *changes[key]) for key in ordered],
+            f"ON CONFLICT DO UPDATE SET {_ADDED}",
+        )
+        connection.executemany(
+            "DELETE FROM properties WHERE name = ? AND value = ? AND spans = 0",
+            [key for key in ordered if changes[key][0] < 0],
+        )
 
     def _store_hours(self, connection: sqlite3.Connection) -> None:
-        sums: dict[tuple[str, Text, int], Counters] = {}
+        sums: dict[tuple[Text, Text, int], Counters] = {}
         for (hour, model, operation), share in self._hours.items():
-            for key in (("all", "", hour), ("model", model, hour), ("operation", operation, hour)):
-                sums[key] = added(sums.get(key) or nothing(), share)
-        for (hour, label), share in self._labels.items():
-            sums["label", label, hour] = share
+            for dimension, value in (("all", ""), ("model", model), ("operation", operation)):
+                at = (dimension, value, hour)
+                sums[at] = added(sums.get(at) or nothing(), share)
+        sums |= self._values
         changes = {key: share for key, share in sums.items() if any(share)}
         statements.insert(
             connection,
@@ -419,9 +465,9 @@ def _left(moves: Iterable[_Move]) -> list[Text]:
     return list({old for old, _, new, _ in moves if old is not None and old != new})
 
 
-def _in_order(changes: dict[tuple[str, Text, int], Change]) -> list[tuple[str, Text, int]]:
+def _in_order(changes: dict[tuple[Text, Text, int], Change]) -> list[tuple[Text, Text, int]]:
     """Return the keys in the order of the table, so that adjacent rows are written together."""
-    return sorted(changes, key=lambda key: (key[0], *_order(key[1]), key[2]))
+    return sorted(changes, key=lambda key: (*_order(key[0]), *_order(key[1]), key[2]))
 
 
 def _order(text: Text) -> tuple[bool, Text]:

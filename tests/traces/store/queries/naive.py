@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 from tests.spans.naive_counts import naive_counted
 from treadle.spans.span import Span, SpanKind, SpanStatus, more_complete, true_root
-from treadle.traces.query import Condition, Field, GroupBy, Operator, Query, Sort, SortKey
-from treadle.traces.query.conditions import NUMERIC
+from treadle.traces.query import (
+    Condition,
+    Field,
+    GroupBy,
+    Grouping,
+    Operator,
+    Query,
+    Sort,
+    SortKey,
+)
+from treadle.traces.query.conditions import NUMERIC, PROPERTIES
 from treadle.traces.query.patterns import compiled
 
 NANO = 1_000_000_000
@@ -22,6 +31,7 @@ class NaiveSpan:
     run: str
     thread: str
     counted: bool
+    properties: Mapping[str, str]
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -65,8 +75,25 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
         run = run_of[span.trace_id]
         thread = threads[run]
         own_thread = run if thread is None else thread
-        found.append(NaiveSpan(span, run, own_thread, key in counted_keys))
+        properties = _properties(_root(spans.values(), span.trace_id)) | _properties(span)
+        found.append(NaiveSpan(span, run, own_thread, key in counted_keys, properties))
     return found
+
+
+def _root(spans: Iterable[Span], trace_id: str) -> Span | None:
+    root = true_root([each for each in spans if each.trace_id == trace_id])
+    is_child = root is not None and root.parent_id not in {None, root.span_id}
+    return None if is_child else root
+
+
+def _properties(span: Span | None) -> dict[str, str]:
+    """The user, the release and the metadata that a span states."""
+    if span is None:
+        return {}
+    named = {"user": span.user, "release": span.release} | {
+        f"metadata.{key}": str(value) for key, value in span.metadata.items()
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _derived(
@@ -123,7 +150,10 @@ def _fits(found: NaiveSpan, condition: Condition) -> bool:
         Field.MODEL: [span.model],
         Field.PROVIDER: [span.provider],
     }
-    names = named[condition.field]
+    if condition.field in PROPERTIES:
+        names: Sequence[str | None] = [found.properties.get(condition.about.value)]
+    else:
+        names = named[condition.field]
     if operator is Operator.LIKE:
         patterns = [compiled(str(value)) for value in values]
         return any(pattern.fullmatch(name) for pattern in patterns for name in names if name)
@@ -214,7 +244,7 @@ class NaiveSums:
 
 
 def groups(
-    spans: Iterable[NaiveSpan], by: GroupBy, bucket_seconds: int = 3600
+    spans: Iterable[NaiveSpan], by: Grouping, bucket_seconds: int = 3600
 ) -> dict[str | int, NaiveSums]:
     """The sums of each group."""
     members: dict[str | int, list[NaiveSpan]] = defaultdict(list)
@@ -229,6 +259,11 @@ def groups(
             GroupBy.LABEL: list(span.labels),
             GroupBy.OPERATION: [span.operation],
         }
+        if not isinstance(by, GroupBy) or by not in values:
+            named = found.properties.get(by.value)
+            if named is not None:
+                members[named].append(found)
+            continue
         for value in values[by]:
             members[value].append(found)
     return {value: sums(group) for value, group in members.items()}

@@ -8,6 +8,7 @@ from treadle.spans.span import (
     ANALYST_LABEL,
     EXPERIMENT_LABEL,
     OWN_LABELS,
+    Scalar,
     Span,
     SpanKind,
     SpanStatus,
@@ -64,9 +65,22 @@ _NAMES: dict[Field, tuple[str, ...]] = {
     Field.STATUS: tuple(status.value for status in SpanStatus),
     Field.MODEL: ("gpt-4o", "gpt-5", "Claude", "ünï", "none"),
     Field.PROVIDER: ("OpenAI", "local", "none"),
+    Field.USER: ("alice", "bob", "ünï \ud800", "none"),
+    Field.RELEASE: ("1.4", "2.0", "none"),
+    Field.METADATA: ("acme", "x y", "5", "none"),
 }
+_METADATA: tuple[dict[str, Scalar], ...] = (
+    {},
+    {},
+    {"tenant": "acme"},
+    {"tenant": "x y", "seats": 5},
+)
+_KEYS = ("tenant", "seats", "none")
 _LABELS = ("a", "b", "A", "x y", "prod:eu", *OWN_LABELS, f"{EXPERIMENT_LABEL}:v1")
-_GLOBBED = (Field.OPERATION, Field.NAME, Field.LABEL, Field.MODEL, Field.PROVIDER)
+_GLOBBED = (
+    *(Field.OPERATION, Field.NAME, Field.LABEL, Field.MODEL, Field.PROVIDER),
+    *(Field.USER, Field.RELEASE, Field.METADATA),
+)
 
 
 def random_span(random: Random, *, traces: int = 6, spans: int = 20) -> Span:
@@ -100,6 +114,9 @@ def random_span(random: Random, *, traces: int = 6, spans: int = 20) -> Span:
         labels=tuple(sorted(random.sample(_LABELS, random.randrange(3)))),
         thread_id=random.choice((None, None, None, "th1", "th2")),
         run_id=random.choice((None, None, None, None, "r1", "r2")),
+        user=random.choice((None, None, "alice", "bob", "ünï \ud800")),
+        release=random.choice((None, None, "1.4", "2.0")),
+        metadata=random.choice(_METADATA),
         input=random.choice((None, *_TEXTS)),
         output=random.choice((None, "done", *_TEXTS)),
     )
@@ -119,6 +136,7 @@ def random_sort(random: Random) -> Sort:
 def _condition(random: Random, spans: list[NaiveSpan]) -> Condition:
     field = random.choice([each for each in Field if each is not Field.OWN])
     negated = random.random() < 0.3
+    key = random.choice(_KEYS) if field is Field.METADATA else ""
     if field is Field.ERROR:
         return Condition(field, Operator.IS, (), negated)
     if field is Field.TEXT:
@@ -131,6 +149,6 @@ def _condition(random: Random, spans: list[NaiveSpan]) -> Condition:
         return Condition(field, random.choice(_COMPARED), (amount,), negated)
     if field in _GLOBBED and random.random() < 0.4:
         patterns = tuple(random.sample(_GLOBS, random.randrange(1, 3)))
-        return Condition(field, Operator.LIKE, patterns, negated)
+        return Condition(field, Operator.LIKE, patterns, negated, key)
     values = tuple(random.sample(_NAMES[field], random.randrange(1, 3)))
-    return Condition(field, Operator.IS, values, negated)
+    return Condition(field, Operator.IS, values, negated, key)

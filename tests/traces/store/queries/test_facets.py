@@ -13,13 +13,23 @@ from tests.traces.store.queries.naive import NaiveSpan
 from tests.traces.store.queries.random_spans import random_query
 from treadle.errors import UsageError
 from treadle.traces.own_spans import OF_OTHERS
-from treadle.traces.query import Field, Query, Rows, any_of
+from treadle.traces.query import AnyField, Field, MetadataKey, Query, Rows, any_of
+from treadle.traces.query.conditions import PROPERTIES
 from treadle.traces.store.queries import facets
 from treadle.traces.store.results import Facets, FieldValues
 
 
-def values_of(found: NaiveSpan, field: Field) -> set[str]:
+KEYS = (MetadataKey("tenant"), MetadataKey("seats"))
+SPAN_FACETS: tuple[AnyField, ...] = (*facets.FACETS[Rows.SPANS], *KEYS)
+ROW_FACETS: tuple[AnyField, ...] = (Field.OPERATION, Field.MODEL, Field.LABEL, Field.USER, *KEYS)
+COUNTED: tuple[AnyField, ...] = (*sorted(facets.COUNTED - {Field.METADATA}), *KEYS)
+
+
+def values_of(found: NaiveSpan, field: AnyField) -> set[str]:
     span = found.span
+    if isinstance(field, MetadataKey) or field in PROPERTIES:
+        named = found.properties.get(field.value)
+        return set() if named is None else {named}
     value = {
         Field.STATUS: span.status.value,
         Field.KIND: span.kind.value,
@@ -39,8 +49,9 @@ def counted(rows: Iterable[set[str]]) -> dict[str, int]:
     return dict(Counter(value for row in rows for value in row))
 
 
-def of(found: Facets, field: Field) -> FieldValues:
-    return next(each for each in found.data if each.field is field)
+def of(found: Facets, field: AnyField) -> FieldValues:
+    listed = (each for each in found.data if each.field == field.value)
+    return next(listed, FieldValues(field.value, (), more=False))
 
 
 def counts_of(values: FieldValues) -> dict[str, int]:
@@ -49,10 +60,10 @@ def counts_of(values: FieldValues) -> dict[str, int]:
     return counts
 
 
-def without(query: Query, field: Field) -> Query:
+def without(query: Query, field: AnyField) -> Query:
     """Without the conditions on the field; that against Treadle's own calls stays."""
     own = OF_OTHERS.conditions
-    return Query(tuple(each for each in query.conditions if each.field is not field or each in own))
+    return Query(tuple(each for each in query.conditions if each.about != field or each in own))
 
 
 @settings(max_examples=10)
@@ -64,7 +75,7 @@ def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
             query = random_query(random, there.spans)
             found = there.store.facets(Rows.SPANS, query, limit=1_000)
             assert found.complete
-            for field in facets.FACETS[Rows.SPANS]:
+            for field in SPAN_FACETS:
                 fitting = there.fitting(without(query, field))
                 expected = counted(values_of(each, field) for each in fitting)
                 assert counts_of(of(found, field)) == expected, (field, query)
@@ -74,7 +85,7 @@ def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
 def check_rows(there: Filled, query: Query) -> None:
     for rows in (Rows.RUNS, Rows.THREADS):
         found = there.store.facets(rows, query, limit=1_000)
-        for field in (Field.OPERATION, Field.MODEL, Field.LABEL):
+        for field in ROW_FACETS:
             rest = without(query, field)
             listed = (
                 {each.run_id for each in there.store.runs(rest, limit=1_000).data}
@@ -99,7 +110,7 @@ def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
     with filled(random) as there:
         for _ in range(10):
             query = random_query(random, there.spans)
-            field = random.choice(sorted(facets.COUNTED))
+            field = random.choice(COUNTED)
             text = random.choice(("", "", "g", "GPT", "a", "t", "nowhere", "%", "*"))
             found = there.store.values(field, query, text=text, limit=1_000)
             expected = counted(values_of(each, field) for each in there.fitting(query))

@@ -11,7 +11,7 @@ from tests.traces.store.queries.filled_store import filled
 from tests.traces.store.queries.random_spans import random_query
 from treadle.errors import UsageError
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
-from treadle.traces.query import GroupBy, Sort, SortKey
+from treadle.traces.query import GroupBy, Grouping, MetadataKey, Sort, SortKey
 from treadle.traces.store.queries import span_pages, span_sources
 from treadle.traces.store.queries.summaries import TOP
 from treadle.traces.store.results import Percentiles, Summary, Sums
@@ -34,11 +34,14 @@ def test_sums_are_the_same_by_the_short_form_of_the_spans(seed: int) -> None:
         check_sums(Random(seed))
 
 
+GROUPINGS: tuple[Grouping, ...] = (*GroupBy, MetadataKey("tenant"), MetadataKey("none"))
+
+
 def check_sums(random: Random) -> None:
     with filled(random) as there:
         for _ in range(10):
             query = random_query(random, there.spans)
-            by, bucket = random.choice(tuple(GroupBy)), random.choice(BUCKETS)
+            by, bucket = random.choice(GROUPINGS), random.choice(BUCKETS)
             fitting = there.fitting(query)
 
             page = there.store.groups(by, query, bucket_seconds=bucket, limit=1000)

@@ -1,4 +1,5 @@
 from collections import defaultdict
+from dataclasses import replace
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -199,7 +200,7 @@ def _fits(spans: list[naive.NaiveSpan], query: Query) -> bool:
 
 
 def _positive(condition: Condition) -> Condition:
-    return Condition(condition.field, condition.operator, condition.values)
+    return replace(condition, negated=False)
 
 
 def _threads(there: Filled) -> dict[str, list[naive.NaiveSpan]]:

@@ -10,12 +10,12 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
-from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.query.conditions import PROPERTIES, Condition, Field, Operator, Query
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value, packed, plain
 
@@ -128,6 +128,8 @@ _NAMED = {
         WHERE provider IS NOT NULL AND provider > ?""",
 }
 """Maps a field that is not in `rollups` to SQL that finds its next value in an index."""
+
+_NAMED_VALUES = "SELECT value FROM properties WHERE name = ? ORDER BY value LIMIT ?"
 
 _MAX_NAMES = 5_000
 _MAX_SIMILAR = 500
@@ -244,9 +246,12 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
         known = known_values(connection, _ROLLED[condition.field])
     elif condition.field in _NAMED:
         known = _names(connection, _NAMED[condition.field])
-        if len(known) > _MAX_NAMES:
-            return condition
+    elif condition.field in PROPERTIES:
+        limits = (condition.about.value, _MAX_NAMES + 1)
+        known = [plain(value) for (value,) in connection.execute(_NAMED_VALUES, limits)]
     else:
+        return condition
+    if condition.field not in _ROLLED and len(known) > _MAX_NAMES:
         return condition
     fitting = [patterns.compiled(str(value)) for value in condition.values]
     values = tuple(
@@ -254,7 +259,7 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
     )
     if condition.field in _NAMED and len(values) > _MAX_SIMILAR:
         return condition
-    return Condition(condition.field, Operator.IS, values, condition.negated)
+    return replace(condition, operator=Operator.IS, values=values)
 
 
 def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, query: Query) -> bool:
@@ -291,6 +296,12 @@ def _positive(condition: Condition) -> Sql:
         return _holding(condition)
     if field in _NUMBERS:
         return compared(_NUMBERS[field], condition)
+    if condition.operator is Operator.LIKE and field in PROPERTIES:
+        alike = _alike("e.value", condition.values)
+        return Sql(
+            f"EXISTS (SELECT 1 FROM json_each(s.properties) e WHERE e.key = ? AND {alike.text})",
+            (condition.about.value, *alike.values),
+        )
     if condition.operator is Operator.LIKE:
         return _alike(_COLUMNS[field], condition.values)
     return _equal(condition)
@@ -307,6 +318,12 @@ def _equal(condition: Condition) -> Sql:
             "EXISTS (SELECT 1 FROM span_labels"
             f" WHERE span_labels.span = s.id AND span_labels.label IN ({placeholders}))",
             values,
+        )
+    if field in PROPERTIES:
+        return Sql(
+            "EXISTS (SELECT 1 FROM span_properties p"
+            f" WHERE p.span = s.id AND p.name = ? AND p.value IN ({placeholders}))",
+            (condition.about.value, *values),
         )
     return Sql(f"{_COLUMNS[field]} IN ({placeholders})", values)
 

@@ -6,7 +6,7 @@ conditions on its own field, so that a user also sees the values that are not se
 
 import json
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from itertools import filterfalse
 from typing import Any
@@ -14,8 +14,19 @@ from typing import Any
 from treadle.errors import UsageError
 from treadle.spans.span import is_shown
 from treadle.traces.own_spans import OF_OTHERS
-from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
-from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
+from treadle.traces.query.conditions import (
+    METADATA_PREFIX,
+    PROPERTIES,
+    AnyField,
+    Field,
+    GroupBy,
+    Grouping,
+    MetadataKey,
+    Query,
+    Rows,
+)
+from treadle.traces.store.properties import property_pairs
+from treadle.traces.store.queries.conditions import Sql, listing, register_holds, resolved
 from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.queries.run_pages import fitting_rows
 from treadle.traces.store.queries.span_pages import conditions
@@ -26,12 +37,14 @@ from treadle.traces.store.statements import packed, plain
 MAX_READ_SPANS = 200_000
 """The maximum number of spans, runs or threads that are counted. The newest are counted."""
 
-_GROUPED = {
+_GROUPED: dict[Field, GroupBy] = {
     Field.MODEL: GroupBy.MODEL,
     Field.OPERATION: GroupBy.OPERATION,
     Field.LABEL: GroupBy.LABEL,
     Field.THREAD: GroupBy.THREAD,
     Field.RUN: GroupBy.RUN,
+    Field.USER: GroupBy.USER,
+    Field.RELEASE: GroupBy.RELEASE,
 }
 _COLUMNS = {
     Field.STATUS: "s.status",
@@ -42,15 +55,26 @@ _COLUMNS = {
     Field.LABEL: "s.labels",
     Field.NAME: "s.name",
 }
-_OF_TRACES = {Field.OPERATION: "operation", Field.MODEL: "model", Field.LABEL: "label"}
-FACETS = {
+_OF_TRACES = (Field.OPERATION, Field.MODEL, Field.LABEL, Field.USER, Field.RELEASE)
+"""Fields whose values each trace has in `trace_facets`, as well as the metadata."""
+FACETS: dict[Rows, tuple[Field, ...]] = {
     Rows.SPANS: (
         Field.STATUS, Field.KIND, Field.OPERATION, Field.MODEL, Field.PROVIDER, Field.LABEL,
+        Field.USER, Field.RELEASE,
     ),
     Rows.RUNS: (Field.STATUS, *_OF_TRACES),
-    Rows.THREADS: (*_OF_TRACES,),
+    Rows.THREADS: _OF_TRACES,
 }  # fmt: skip
-"""The facets of each list."""
+"""The facets of each list. The facets of the metadata follow (`metadata_keys`)."""
+
+MAX_METADATA_FACETS = 8
+_MAX_FACET_VALUES = 1_000
+"""A key of the metadata with more values is not a facet. An example is the id of a request."""
+
+_NEXT_KEY = "SELECT min(name) FROM properties WHERE name > ? AND name < ?"
+_SIZE_OF_KEY = """
+    SELECT count(*), sum(spans) FROM (SELECT spans FROM properties WHERE name = ? LIMIT ?)"""
+_MAX_KEYS = 500
 _TRACES = {
     Rows.RUNS: "CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = g.run_id",
     Rows.THREADS: """CROSS JOIN runs o INDEXED BY runs_of_thread ON o.thread_id = g.thread_id
@@ -67,12 +91,12 @@ _IN_ALL = {
         WHERE provider IS NOT NULL GROUP BY provider""",
 }
 """SQL that counts the values in all spans from indexes only. The status `ok` is not counted."""
-COUNTED = frozenset({*_GROUPED, *_COLUMNS})
+COUNTED = frozenset({*_GROUPED, *_COLUMNS, Field.METADATA})
 """Fields whose values can be counted."""
 
 
 def value_counts(
-    connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
+    connection: sqlite3.Connection, field: AnyField, query: Query, *, text: str = "", limit: int
 ) -> FieldValues:
     """Return a field's values that contain `text`, each with its number of matching spans.
 
@@ -80,7 +104,7 @@ def value_counts(
     UsageError for a field whose values are not counted.
 
     """
-    if field not in COUNTED:
+    if field not in COUNTED and not isinstance(field, MetadataKey):
         listed = ", ".join(sorted(each.value for each in COUNTED))
         raise UsageError(
             f"The values of {field.value} are not listed.",
@@ -98,16 +122,37 @@ def value_counts(
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
     counts = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
-    return FieldValues(field, counts, more=len(found) > limit)
+    return FieldValues(field.value, counts, more=len(found) > limit)
+
+
+def metadata_keys(connection: sqlite3.Connection, *, limit: int) -> tuple[MetadataKey, ...]:
+    """Return the keys of the metadata with at most a thousand values, the most used first.
+
+    Only the first `_MAX_KEYS` keys in the order of the alphabet are read.
+    """
+    sizes: dict[MetadataKey, int] = {}
+    name, end = METADATA_PREFIX, METADATA_PREFIX[:-1] + chr(ord(METADATA_PREFIX[-1]) + 1)
+    for _ in range(_MAX_KEYS):
+        (name,) = connection.execute(_NEXT_KEY, (name, end)).fetchone()
+        if name is None:
+            break
+        limits = (name, _MAX_FACET_VALUES + 1)
+        values, spans = connection.execute(_SIZE_OF_KEY, limits).fetchone()
+        if values <= _MAX_FACET_VALUES:
+            sizes[MetadataKey(name.removeprefix(METADATA_PREFIX))] = spans
+    ordered = sorted(sizes, key=lambda key: (-sizes[key], key.key))
+    return tuple(ordered[:limit])
 
 
 def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
     """Return the number of matching rows with each value of each facet of their list."""
     register_holds(connection)
     query = resolved(connection, query)
-    found: dict[Field, FieldValues] = {}
+    found: dict[AnyField, FieldValues] = {}
     complete = True
-    for row_counts, fields in _counted_alike(query, FACETS[rows]):
+    keys = metadata_keys(connection, limit=MAX_METADATA_FACETS)
+    facets: tuple[AnyField, ...] = (*FACETS[rows], *keys)
+    for row_counts, fields in _counted_alike(query, facets):
         if rows is Rows.SPANS:
             counts, whole = _of_spans(connection, row_counts, fields)
         else:
@@ -116,14 +161,15 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
         for label in filterfalse(is_shown, tuple(counts.get(Field.LABEL, ()))):
             del counts[Field.LABEL][label]
         found |= {field: _most(field, counts[field], limit) for field in fields}
-    return Facets(rows, tuple(found[field] for field in FACETS[rows]), complete)
+    shown = (field for field in facets if found[field].values or isinstance(field, Field))
+    return Facets(rows, tuple(found[field] for field in shown), complete)
 
 
 def _counted_alike(
-    query: Query, fields: Collection[Field]
-) -> Iterator[tuple[Query, tuple[Field, ...]]]:
+    query: Query, fields: Collection[AnyField]
+) -> Iterator[tuple[Query, tuple[AnyField, ...]]]:
     """Group the facets that are counted under the same conditions."""
-    filtered = {each.field for each in query.conditions}
+    filtered = {each.about for each in query.conditions}
     free = tuple(field for field in fields if field not in filtered)
     if free:
         yield query, free
@@ -132,21 +178,27 @@ def _counted_alike(
             rest = (
                 each
                 for each in query.conditions
-                if each.field is not field or each in OF_OTHERS.conditions
+                if each.about != field or each in OF_OTHERS.conditions
             )
             yield Query(tuple(rest)), (field,)
 
 
-def _most(field: Field, counts: Counter[str], limit: int) -> FieldValues:
+def _most(field: AnyField, counts: Counter[str], limit: int) -> FieldValues:
     """Return the `limit` most frequent values. Equally frequent values are sorted by value."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     values = tuple(ValueCount(*each) for each in ordered[:limit])
-    return FieldValues(field, values, more=len(ordered) > limit)
+    return FieldValues(field.value, values, more=len(ordered) > limit)
 
 
-def _rows(connection: sqlite3.Connection, field: Field, query: Query) -> Sql:
-    if field in _GROUPED:
-        return value_rows(connection, _GROUPED[field], query)
+def _grouping(field: AnyField) -> Grouping | None:
+    """Return the grouping by the values of a field, or None if the field is not a grouping."""
+    return field if isinstance(field, MetadataKey) else _GROUPED.get(field)
+
+
+def _rows(connection: sqlite3.Connection, field: AnyField, query: Query) -> Sql:
+    if (by := _grouping(field)) is not None:
+        return value_rows(connection, by, query)
+    assert isinstance(field, Field)
     source, where = _source(connection, query)
     return Sql(
         f"SELECT {_COLUMNS[field]} AS value, 1 AS spans FROM {source.spans.text}"
@@ -161,14 +213,22 @@ def _source(connection: sqlite3.Connection, query: Query) -> tuple[Source, Sql]:
 
 
 def _of_spans(
-    connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
-) -> tuple[dict[Field, Counter[str]], bool]:
+    connection: sqlite3.Connection, query: Query, fields: tuple[AnyField, ...]
+) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the number of spans with each value of `fields`, and whether all spans were read."""
     others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
     if all(each.field is Field.START for each in others):
-        summed = {field: _summed(connection, field, query) for field in fields if field in _GROUPED}
+        summed = {
+            field: _summed(connection, by, query)
+            for field in fields
+            if (by := _grouping(field)) is not None
+        }
         if not query.conditions:
-            summed |= {field: _in_all(connection, field) for field in fields if field in _IN_ALL}
+            summed |= {
+                field: _in_all(connection, field)
+                for field in fields
+                if isinstance(field, Field) and field in _IN_ALL
+            }
         fields = tuple(field for field in fields if field not in summed)
     else:
         summed = {}
@@ -176,9 +236,9 @@ def _of_spans(
     return summed | read, whole
 
 
-def _summed(connection: sqlite3.Connection, field: Field, query: Query) -> Counter[str]:
-    """Return the counts of a field from the stored sums."""
-    rows = value_rows(connection, _GROUPED[field], query)
+def _summed(connection: sqlite3.Connection, by: Grouping, query: Query) -> Counter[str]:
+    """Return the counts of the values of a grouping from the stored sums."""
+    rows = value_rows(connection, by, query)
     found = connection.execute(
         f"SELECT value, sum(spans) FROM ({rows.text}) GROUP BY value", rows.values
     )
@@ -193,11 +253,12 @@ def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
 
 
 def _read(
-    connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
-) -> tuple[dict[Field, Counter[str]], bool]:
+    connection: sqlite3.Connection, query: Query, fields: tuple[AnyField, ...]
+) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the counts from the spans, and whether all spans were read."""
     source, where = _source(connection, query)
-    columns = ", ".join(_COLUMNS[field] for field in fields)
+    own = [field for field in fields if isinstance(field, Field) and field not in PROPERTIES]
+    columns = ", ".join((*(_COLUMNS[field] for field in own), "s.properties"))
     newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""
     row_counts: Counter[tuple[Any, ...]] = Counter(
         connection.execute(
@@ -205,10 +266,12 @@ def _read(
             (*source.spans.values, *where.values, MAX_READ_SPANS + 1),
         )
     )
-    counts = {
+    counts: dict[AnyField, Counter[str]] = {
         field: _of_column(row_counts, column, field is Field.LABEL)
-        for column, field in enumerate(fields)
+        for column, field in enumerate(own)
     }
+    properties = _of_properties(row_counts)
+    counts |= {field: properties[field.value] for field in fields if field not in counts}
     return counts, row_counts.total() <= MAX_READ_SPANS
 
 
@@ -225,27 +288,42 @@ def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) 
     return counts
 
 
+def _of_properties(row_counts: Counter[tuple[Any, ...]]) -> dict[str, Counter[str]]:
+    """Return the number of spans with each value of each property, which are the last column."""
+    kept: Counter[str | None] = Counter()
+    for row, count in row_counts.items():
+        kept[row[-1]] += count
+    counts = defaultdict[str, Counter[str]](Counter)
+    for properties, count in kept.items():
+        for name, value in property_pairs(properties):
+            counts[plain(name)][plain(value)] += count
+    return counts
+
+
 def _of_rows(
-    connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[Field, ...]
-) -> tuple[dict[Field, Counter[str]], bool]:
+    connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[AnyField, ...]
+) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the number of runs or threads with each value, and whether all rows were read."""
     fitting = fitting_rows(connection, rows, query, MAX_READ_SPANS)
     statuses = Counter(
         plain(status)
         for (status,) in connection.execute(f"SELECT status FROM ({fitting.text})", fitting.values)
     )
-    counts: dict[Field, Counter[str]] = {field: Counter() for field in fields}
+    counts: dict[AnyField, Counter[str]] = {field: Counter() for field in fields}
     if Field.STATUS in counts:
         counts[Field.STATUS] = statuses
-    facets = {_OF_TRACES[field]: field for field in fields if field in _OF_TRACES}
-    names = ", ".join(f"'{facet}'" for facet in facets) or "NULL"
+    facets: dict[str, AnyField] = {
+        field.value: field for field in fields if field is not Field.STATUS
+    }
+    names, listed = listing(list(facets))
     having = (
         f"SELECT DISTINCT g.id, a.facet, a.value FROM ({fitting.text}) g {_TRACES[rows]}"
         " CROSS JOIN trace_facets a INDEXED BY facets_of_trace"
         f" ON a.trace = t.id AND a.facet IN ({names})"
     )
     found = connection.execute(
-        f"SELECT facet, value, count(*) FROM ({having}) GROUP BY facet, value", fitting.values
+        f"SELECT facet, value, count(*) FROM ({having}) GROUP BY facet, value",
+        (*fitting.values, *listed),
     )
     for facet, value, count in found:
         counts[facets[facet]][plain(value)] = count

@@ -13,9 +13,12 @@ from treadle.spans.span import OWN_LABELS, REPOSITORY_LABEL
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import (
+    AnyField,
     Condition,
     Field,
     GroupBy,
+    Grouping,
+    MetadataKey,
     Operator,
     Query,
     any_of,
@@ -35,20 +38,20 @@ LARGEST_PAGE = 10_000
 _SECOND_US = 1_000_000
 
 
-_DIMENSIONS = {
-    GroupBy.MODEL: (Field.MODEL, "model"),
-    GroupBy.OPERATION: (Field.OPERATION, "operation"),
-    GroupBy.LABEL: (Field.LABEL, "label"),
-}
-_OF_FIELD = dict(_DIMENSIONS.values())
+_DIMENSIONS = frozenset({"model", "operation", "label", "user", "release"})
+"""The dimensions of `rollups` whose names do not depend on the metadata."""
+
 _VALUES = {
     GroupBy.MODEL: "coalesce(s.model, '')",
     GroupBy.OPERATION: "s.operation",
     GroupBy.THREAD: "r.thread_id",
     GroupBy.RUN: "t.run_id",
-    # SQLite decodes a lone surrogate in a JSON label to text that is not valid UTF-8.
-    GroupBy.LABEL: "CAST(e.value AS BLOB)",
 }
+_OF_JSON = "CAST(e.value AS BLOB)"
+"""The value of a label or a property.
+
+SQLite decodes a lone surrogate in JSON to text that is not valid UTF-8.
+"""
 _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
     GroupBy.RUN: (Field.RUN, "runs", "run_id"),
@@ -64,9 +67,15 @@ SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
 """The condition that the label `value` is shown in lists; see `is_shown`."""
 
 
+def property_of(by: Grouping) -> str | None:
+    """Return the name of the property by which spans are grouped, or None for other groupings."""
+    is_property = isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}
+    return by.value if is_property else None
+
+
 def groups_page(
     connection: sqlite3.Connection,
-    by: GroupBy,
+    by: Grouping,
     query: Query,
     *,
     bucket_seconds: int = HOUR_SECONDS,
@@ -76,7 +85,8 @@ def groups_page(
     """Return a page of the groups of spans, the largest group first.
 
     Time buckets are sorted by time, the newest first. Spans without a model are in the group ''.
-    Spans without a label are not in a group of labels.
+    Spans without a label are not in a group of labels. The same applies to the user, the release
+    and the metadata.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -138,7 +148,7 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
     return LabelCounts(tuple(data), page.pagination.total or 0)
 
 
-def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:
+def value_rows(connection: sqlite3.Connection, by: Grouping, query: Query) -> Sql:
     """Return SQL for rows with a `value` and its counters. A value may have several rows.
 
     `query` must be a result of `resolved`.
@@ -148,7 +158,7 @@ def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql
 
 
 def _added_up(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql:
     """Return SQL for rows of stored sums or, if these cannot answer the query, of single spans."""
     return (
@@ -159,7 +169,7 @@ def _added_up(
 
 
 def _less_own(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for the stored sums minus the sums of Treadle's own calls.
 
@@ -187,15 +197,17 @@ def _less_own(
 
 
 def _from_kept(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for a row of each thread or run.
 
     The result is None if the query has conditions on anything except the time and the id of the
     thread or run. If a thread or run is only partly in the period, its spans in the period are
-    added up.
+    added up. The stored sums of a property have no time.
     """
-    if by not in _KEPT:
+    if name := property_of(by):
+        return _of_property(name, by, query)
+    if not isinstance(by, GroupBy) or by not in _KEPT:
         return None
     field, table, column = _KEPT[by]
     span = _hours(query.of(Field.START))
@@ -235,8 +247,33 @@ def _from_kept(
     return joined((whole, ends), " UNION ALL ")
 
 
+def _of_property(name: str, by: Grouping, query: Query) -> Sql | None:
+    """Return SQL for the stored sums of each value of a property.
+
+    The result is None if the query has conditions on anything except this property.
+    """
+    if not all(_selects_groups(each, by) for each in query.conditions):
+        return None
+    named = [
+        Sql(f"value IN ({listing(each.values)[0]})", listing(each.values)[1])
+        for each in query.conditions
+    ]
+    where = joined((Sql("name = ?", (name,)), *named))
+    return Sql(
+        f"SELECT CAST(value AS BLOB) AS value, {COUNTER_COLUMNS} FROM properties"
+        f" WHERE {where.text}",
+        where.values,
+    )
+
+
+def _selects_groups(condition: Condition, by: Grouping) -> bool:
+    """Return whether a condition selects some of the groups, each with all of its spans."""
+    positive = not condition.negated and condition.operator is Operator.IS
+    return positive and condition.about.value == by.value
+
+
 def _from_rollups(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for `rollups` of whole hours, and for spans of the partial hours at both ends.
 
@@ -247,12 +284,12 @@ def _from_rollups(
     if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
         return None
     if by is GroupBy.TIME:
-        kept = _kept_values(others)
+        kept = _kept_values(others, by)
         bucket = bucket_seconds * _SECOND_US
         value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
-    elif by in _DIMENSIONS and all(each.field is _DIMENSIONS[by][0] for each in others):
-        kept = _kept_values(others, _DIMENSIONS[by][1])
-        value = "CAST(value AS BLOB)" if by is GroupBy.LABEL else "value"
+    elif _dimension(by) and all(each.about.value == by.value for each in others):
+        kept = _kept_values(others, by)
+        value = "CAST(value AS BLOB)" if _in_json(by) else "value"
     else:
         return None
     if kept is None:
@@ -279,17 +316,30 @@ def _from_rollups(
     return joined((whole, *ends), " UNION ALL ")
 
 
-def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
+def _dimension(by: Grouping | AnyField) -> str | None:
+    """Return the dimension of `rollups` that has the values of `by`, or None."""
+    if isinstance(by, MetadataKey) or by.value in _DIMENSIONS:
+        return by.value
+    return None
+
+
+def _in_json(by: Grouping) -> bool:
+    """Return whether the values of `by` are in a column with JSON."""
+    return by is GroupBy.LABEL or property_of(by) is not None
+
+
+def _kept_values(others: Sequence[Condition], by: Grouping) -> Sql | None:
     """Return the condition that selects rows of `rollups`.
 
     The result is None if these rows cannot answer the query.
     """
+    dimension = _dimension(by)
     if not others:
         return Sql("dimension = ?", (dimension or "all",))
     condition = others[0]
     if len(others) > 1 or condition.negated or condition.operator is not Operator.IS:
         return None
-    of_field = _OF_FIELD.get(condition.field)
+    of_field = _dimension(condition.about)
     if of_field is None or dimension not in {None, of_field}:
         return None
     if of_field == "label" and len(condition.values) > 1 and dimension is None:
@@ -327,16 +377,23 @@ def _between(since: int, until: int) -> tuple[Condition, Condition]:
 
 
 def _from_spans(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql:
     """Return SQL for the counters of every matching span."""
     source = whole_source(connection, query)
     tables = source.tables if by in _KEPT else source.spans
     bucket = bucket_seconds * _SECOND_US
-    value = _VALUES.get(by, f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}")
-    labels = "CROSS JOIN json_each(s.labels) e" if by is GroupBy.LABEL else ""
+    value = f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}"
+    if isinstance(by, GroupBy):
+        value = _VALUES.get(by, value)
     where = conditions(source, query)
+    values = ""
+    if by is GroupBy.LABEL:
+        value, values = _OF_JSON, "CROSS JOIN json_each(s.labels) e"
+    elif name := property_of(by):
+        value, values = _OF_JSON, "CROSS JOIN json_each(s.properties) e"
+        where = joined((where, Sql("e.key = ?", (name,))))
     return Sql(
-        f"SELECT {value} AS value, {CONTRIBUTIONS} FROM {tables.text} {labels} WHERE {where.text}",
+        f"SELECT {value} AS value, {CONTRIBUTIONS} FROM {tables.text} {values} WHERE {where.text}",
         (*tables.values, *where.values),
     )

@@ -6,13 +6,14 @@ that only spans have, a run or thread matches if one of its spans matches.
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, Unpack
 
 from treadle.errors import NotFoundError
 from treadle.spans.span import Trace, is_shown
 from treadle.traces.query.conditions import (
     NEWEST,
+    PROPERTIES,
     Condition,
     Field,
     Operator,
@@ -49,7 +50,8 @@ from treadle.traces.store.statements import packed, plain
 
 T = TypeVar("T")
 
-_FACETS = {Field.MODEL: "model", Field.LABEL: "label", Field.OPERATION: "operation"}
+_FACETS = frozenset({Field.MODEL, Field.LABEL, Field.OPERATION, *PROPERTIES})
+"""Fields whose values each trace has in `trace_facets`."""
 _MAX_NAMES = 8
 _FEW_SPANS = 20_000
 _RECENT_SPANS = 2_000
@@ -290,7 +292,7 @@ def _after_cursor(value: str, after: Position | None, sort: Sort) -> Sql:
 
 
 def _condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
-    positive = Condition(condition.field, condition.operator, condition.values)
+    positive = replace(condition, negated=False)
     sql = listed.row_condition(positive) or _span_condition(connection, listed, positive)
     return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
 
@@ -301,9 +303,12 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
     if condition.field in _FACETS and condition.operator is Operator.IS:
         facet = (
             "SELECT 1 FROM trace_facets a INDEXED BY facets_of_trace WHERE a.trace = t.id"
-            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({placeholders})"
+            f" AND a.facet = ? AND a.value IN ({placeholders})"
         )
-        return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}))", values)
+        return Sql(
+            f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}))",
+            (condition.about.value, *values),
+        )
     if condition.field is Field.TRACE:
         return Sql(
             f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({placeholders}))", values

@@ -8,7 +8,14 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treadle.traces.query.conditions import Condition, Field, Operator, Query, SortKey
+from treadle.traces.query.conditions import (
+    PROPERTIES,
+    Condition,
+    Field,
+    Operator,
+    Query,
+    SortKey,
+)
 from treadle.traces.store.queries.conditions import (
     ALL,
     TOKENS,
@@ -228,6 +235,8 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
         alone = query.conditions == (condition,)
         if condition.field is Field.LABEL:
             yield _labelled(connection, condition, alone=alone)
+        elif condition.field in PROPERTIES:
+            yield _with_property(connection, condition, alone=alone)
         elif condition.field in _INDEXES:
             count = _count(connection, condition)
             if count is not None:
@@ -273,6 +282,21 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
         Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span", values),
         count,
         used=(condition,),
+    )
+
+
+def _with_property(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
+    placeholders, values = listing(condition.values)
+    where = Sql(f"p.name = ? AND p.value IN ({placeholders})", (condition.about.value, *values))
+    stored = Sql(f"SELECT sum(spans) FROM properties p WHERE {where.text}", where.values)
+    return Source(
+        Sql("span_properties p CROSS JOIN spans s ON s.id = p.span"),
+        _first(connection, stored),
+        where,
+        used=(condition,),
+        in_time_order=len(condition.values) <= 1,
+        exact=alone,
+        key="p.span",
     )
 
 
