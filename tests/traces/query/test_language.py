@@ -31,6 +31,10 @@ def text_is(text: str, *, negated: bool = False) -> Condition:
     return Condition(Field.TEXT, Operator.CONTAINS, (text,), negated)
 
 
+def metadata(key: str, *values: str, negated: bool = False) -> Condition:
+    return Condition(Field.METADATA, Operator.IS, values, negated, key)
+
+
 def starts(operator: Operator, moment: int) -> Condition:
     return Condition(Field.START, operator, (moment,))
 
@@ -55,6 +59,13 @@ def microseconds(*date: int) -> int:
         ("not model:x", (any_of(Field.MODEL, ["x"], negated=True),)),
         ("NOT -model:x", (any_of(Field.MODEL, ["x"]),)),
         ('model:"a:b c"', (any_of(Field.MODEL, ["a:b c"]),)),
+        ("user:alice", (any_of(Field.USER, ["alice"]),)),
+        ("release:1.4", (any_of(Field.RELEASE, ["1.4"]),)),
+        ("metadata.tenant:acme", (metadata("tenant", "acme"),)),
+        ("Metadata.plan.Name:a,b", (metadata("plan.Name", "a", "b"),)),
+        ("not metadata.tenant:acme", (metadata("tenant", "acme", negated=True),)),
+        (r'metadata."a \"b\": c":x', (metadata('a "b": c', "x"),)),
+        ("metadata.tenant", (text_is("metadata.tenant"),)),
         ("model=vendor/x:free", (any_of(Field.MODEL, ["vendor/x:free"]),)),
         ("model:gpt*", (Condition(Field.MODEL, Operator.LIKE, ("gpt*",)),)),
         ('model:"gpt*"', (any_of(Field.MODEL, ["gpt*"]),)),

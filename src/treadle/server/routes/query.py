@@ -1,5 +1,6 @@
 """Routes for editors of queries: the names of fields, parsed queries, and possible values."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,13 +13,17 @@ from treadle.server.responses import json_response
 from treadle.server.routes.traces import Filter
 from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
-from treadle.traces.query.language import Term, parse_terms
-from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
+from treadle.traces.query.conditions import METADATA_PREFIX
+from treadle.traces.query.language import Term, parse_terms, write_key
+from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Name, Takes, find_field
 from treadle.traces.store.queries.facets import COUNTED
 from treadle.traces.store.queries.run_pages import row_level_lists
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
 
 router = APIRouter(tags=["query"])
+
+_MAX_KEYS = 50
+"""The maximum number of keys of the metadata among the fields."""
 
 MAX_CHARACTERS = 20_000
 """The maximum length of a query that a person types."""
@@ -115,22 +120,31 @@ class Faceting(Filter):
 
 
 @router.get("/query/fields")
-async def fields() -> QueryFields:
-    """Return all fields of the query language, for completion and help."""
-    return QueryFields(
-        data=[
-            QueryField(
-                name=each.name,
-                aliases=each.aliases,
-                description=each.description,
-                takes=each.takes,
-                operators=each.operators,
-                choices=each.choices,
-                listed=bool(each.choices) or each.field in COUNTED,
-                of_the_whole=row_level_lists(each.field),
-            )
-            for each in VOCABULARY
-        ]
+async def fields(server: CurrentServer) -> QueryFields:
+    """Return all fields of the query language, for completion and help.
+
+    Each known key of the metadata is a field.
+    """
+    keys = await asyncio.to_thread(server.traces.metadata_keys, limit=_MAX_KEYS)
+    found: list[QueryField] = []
+    for each in VOCABULARY:
+        if each.keyed:
+            found += [_query_field(each, f"{METADATA_PREFIX}{write_key(key.key)}") for key in keys]
+        else:
+            found.append(_query_field(each, each.name))
+    return QueryFields(data=found)
+
+
+def _query_field(name: Name, written: str) -> QueryField:
+    return QueryField(
+        name=written,
+        aliases=name.aliases,
+        description=name.description,
+        takes=name.takes,
+        operators=name.operators,
+        choices=name.choices,
+        listed=bool(name.choices) or name.field in COUNTED,
+        of_the_whole=row_level_lists(name.field),
     )
 
 
@@ -156,21 +170,22 @@ async def values(
 
     Values that begin with the text come first.
     """
-    name = NAMES.get(parameters.field.lower())
-    if name is None:
+    field = find_field(parameters.field)
+    if field is None:
         raise UsageError(
             f"There is no field {parameters.field!r}.", hint="GET /api/v1/query/fields lists them."
         )
 
     def make() -> FieldValues:
-        if name.choices and name.field not in COUNTED:
+        name = NAMES.get(parameters.field.lower())
+        if name is not None and name.choices and name.field not in COUNTED:
             prefix = parameters.prefix.lower()
             choices = [each for each in name.choices if prefix in each]
             choices.sort(key=lambda each: not each.startswith(prefix))
             values = tuple(ValueCount(each, None) for each in choices[: parameters.limit])
-            return FieldValues(name.field, values, more=len(choices) > len(values))
+            return FieldValues(name.field.value, values, more=len(choices) > len(values))
         return server.traces.values(
-            name.field, parameters.span_query(), text=parameters.prefix, limit=parameters.limit
+            field, parameters.span_query(), text=parameters.prefix, limit=parameters.limit
         )
 
     return await json_response(request, make)

@@ -24,11 +24,11 @@ from treadle.server.span_content import SpanContent, previewed_span, whole_span
 from treadle.server.state import CurrentServer, ServerState
 from treadle.spans.span import Trace
 from treadle.traces.own_spans import without_own
-from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
+from treadle.traces.query import Condition, Operator, Page, Sort, SortKey, any_of, read_grouping
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
 from treadle.traces.query.pages import Pagination
-from treadle.traces.query.parameters import SpanParameters
+from treadle.traces.query.parameters import GroupingName, SpanParameters
 from treadle.traces.store.results import (
     Deleted,
     Group,
@@ -95,7 +95,7 @@ class Searching(Paging):
 class Grouping(Filter):
     """The parameters that group spans and select a range of the groups."""
 
-    group_by: GroupBy
+    group_by: GroupingName
     bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
     limit: int = Field(50, ge=1, le=10_000)
     offset: int = Field(0, ge=0, le=1_000_000)
@@ -168,14 +168,14 @@ async def _page(request: Request, parameters: Paging, read: Callable[..., Page[A
 async def groups(
     server: CurrentServer, parameters: Annotated[Grouping, Query()], request: Request
 ) -> Response:
-    """Group the spans by time, model, thread, run, label or operation.
+    """Group the spans by time, model, user, a value of the metadata, or another field.
 
     The response has the number of spans, the tokens and the cost of each group.
     """
     return await json_response(
         request,
         lambda: server.traces.groups(
-            parameters.group_by,
+            read_grouping(parameters.group_by),
             parameters.span_query(),
             bucket_seconds=parameters.bucket_size,
             limit=parameters.limit,

@@ -1,4 +1,4 @@
-"""fetch_groups: sums up spans by time, model, thread, run, label or operation."""
+"""fetch_groups: sums up spans by time, model, user, metadata and other fields."""
 
 from typing import Annotated
 
@@ -20,22 +20,25 @@ from treadle.toolbox.traces.trace_tool import (
     TraceResult,
     TraceTool,
     Until,
+    Where,
     moment,
     query_of,
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.query import GroupBy
+from treadle.traces.query import read_grouping
+from treadle.traces.query.parameters import GroupingName
 from treadle.traces.store.results import Group
 
 
 class FetchGroupsArguments(Arguments):
     """The grouping, and the filters that select spans."""
 
-    groupBy: Annotated[GroupBy, Field(description="The property that the spans of a group share.")]
+    groupBy: GroupingName
     threadIds: ThreadIds = ()
     modelName: ModelName = None
     labels: Labels = ()
+    where: Where = None
     period: InPeriod = None
     since: Since = None
     until: Until = None
@@ -49,7 +52,7 @@ class FetchGroupsArguments(Arguments):
 
 
 class GroupValue(AnswerPart):
-    """The value that the spans of a group share: a model, thread, run, label or operation.
+    """The value that the spans of a group share, such as a model, a label or a user.
 
     The value of a time bucket is the time at which the bucket begins. The value is empty for spans
     without a model.
@@ -69,7 +72,7 @@ class FetchGroupsResult(TraceResult):
     """
 
     type: str = "groups"
-    group_by: GroupBy
+    group_by: str
     data: list[GroupRow]
     pagination: Pagination
     more: str | None = if_any()
@@ -80,8 +83,9 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 
     name = "fetch_groups"
     description = (
-        "Sum up recorded spans by time bucket, model, thread, run, label or operation: spans, "
-        "calls, errors, tokens, cost and time of each group. Use it for trends and comparisons."
+        "Sum up recorded spans by time bucket, model, thread, run, label, operation, user, release "
+        "or a key of the metadata: spans, calls, errors, tokens, cost and time of each group. Use "
+        "it for trends and comparisons."
     )
     arguments = FetchGroupsArguments
     result = FetchGroupsResult
@@ -90,7 +94,7 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
         query = query_of(arguments, now_us)
         return fitted(
             lambda limit: self._reader.groups(
-                arguments.groupBy,
+                read_grouping(arguments.groupBy),
                 query,
                 bucket_seconds=arguments.bucketSize,
                 limit=limit,
@@ -109,7 +113,7 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 
     def view(self, arguments: FetchGroupsArguments, result: FetchGroupsResult) -> ToolView:
         groups = counted(result.pagination.returned, "group")
-        return ToolView(f"{groups} by {arguments.groupBy.value}")
+        return ToolView(f"{groups} by {arguments.groupBy}")
 
 
 def group_row(group: Group) -> GroupRow:

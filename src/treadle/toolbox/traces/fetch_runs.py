@@ -22,6 +22,7 @@ from treadle.toolbox.traces.trace_tool import (
     TraceResult,
     TraceTool,
     Until,
+    Where,
     query_of,
 )
 from treadle.toolbox.wording import counted
@@ -35,6 +36,7 @@ class FetchRunsArguments(Arguments):
     runIds: RunIds = ()
     modelName: ModelName = None
     labels: Labels = ()
+    where: Where = None
     status: Statuses = ()
     period: InPeriod = None
     since: Since = None

@@ -24,6 +24,7 @@ from treadle.toolbox.traces.trace_tool import (
     TraceResult,
     TraceTool,
     Until,
+    Where,
     query_of,
 )
 from treadle.toolbox.wording import counted
@@ -41,6 +42,7 @@ class FetchSpansArguments(Arguments):
     operationNames: OperationNames = ()
     parentSpanIds: ParentSpanIds = ()
     labels: Labels = ()
+    where: Where = None
     status: Statuses = ()
     period: InPeriod = None
     since: Since = None

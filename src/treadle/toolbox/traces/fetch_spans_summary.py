@@ -53,6 +53,7 @@ from treadle.toolbox.traces.trace_tool import (
     TraceResult,
     TraceTool,
     Until,
+    Where,
     query_of,
 )
 from treadle.toolbox.wording import counted
@@ -71,6 +72,7 @@ class FetchSpansSummaryArguments(Arguments):
     threadIds: ThreadIds = ()
     runIds: RunIds = ()
     labels: Labels = ()
+    where: Where = None
     period: InPeriod = None
     since: Since = None
     until: Until = None
@@ -79,8 +81,11 @@ class FetchSpansSummaryArguments(Arguments):
 
     @model_validator(mode="after")
     def _about_something(self) -> Self:
-        if not (self.threadIds or self.runIds or self.labels or self.period or self.since):
-            raise ValueError("Give at least one of threadIds, runIds, labels, period and since.")
+        given = (self.threadIds, self.runIds, self.labels, self.where, self.period, self.since)
+        if not any(given):
+            raise ValueError(
+                "Give at least one of threadIds, runIds, labels, where, period and since."
+            )
         return self
 
 

@@ -1,11 +1,17 @@
 """Rows for spans, runs and sums. Unknown values are left out, and long texts are cut."""
 
+from collections.abc import Mapping
+from itertools import islice
+
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.trace_tool import AnswerPart, milliseconds, moment, named, short
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums
 
 _MAX_LABELS = 8
 """The maximum number of labels in a row."""
+
+_MAX_METADATA = 8
+"""The maximum number of values of the metadata in a row."""
 
 
 class SpanRow(AnswerPart):
@@ -33,6 +39,9 @@ class SpanRow(AnswerPart):
     cached_tokens: int | None = if_any()
     cost: float | None = if_any()
     labels: tuple[str, ...] = if_any()
+    user: str | None = if_any()
+    release: str | None = if_any()
+    metadata: dict[str, str] | None = if_any()
     input: str | None = if_any()
     output: str | None = if_any()
 
@@ -59,6 +68,9 @@ class RunRow(AnswerPart):
     cost: float | None = if_any()
     models: tuple[str, ...] = if_any()
     labels: tuple[str, ...] = if_any()
+    user: str | None = if_any()
+    release: str | None = if_any()
+    metadata: dict[str, str] | None = if_any()
     question: str | None = if_any()
     answer: str | None = if_any()
 
@@ -77,6 +89,12 @@ class SumsRow(AnswerPart):
     cost: float | None = if_any()
     unpriced: int | None = if_any()
     busy_ms: float
+
+
+def _metadata(metadata: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the first values of the metadata with cut texts, or None if there are none."""
+    first = islice(metadata.items(), _MAX_METADATA)
+    return {named(key): named(value) for key, value in first} or None
 
 
 def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> SpanRow:
@@ -104,6 +122,9 @@ def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> 
         cached_tokens=span.tokens.cached,
         cost=span.cost,
         labels=span.labels[:_MAX_LABELS],
+        user=named(span.user) if span.user else None,
+        release=named(span.release) if span.release else None,
+        metadata=_metadata(span.metadata),
         input=short(span.input_preview, characters),
         output=short(span.output_preview, characters),
     )
@@ -129,6 +150,9 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
         cost=totals.cost,
         models=tuple(map(named, run.models)),
         labels=run.labels,
+        user=named(run.user) if run.user else None,
+        release=named(run.release) if run.release else None,
+        metadata=_metadata(run.metadata),
         question=short(run.question, characters),
         answer=short(run.answer, characters),
     )

@@ -22,6 +22,7 @@ from treadle.toolbox.traces.trace_tool import (
     TraceResult,
     TraceTool,
     Until,
+    Where,
     query_of,
 )
 from treadle.toolbox.wording import counted
@@ -51,6 +52,7 @@ class SearchSpansArguments(Arguments):
     threadIds: ThreadIds = ()
     runIds: RunIds = ()
     labels: Labels = ()
+    where: Where = None
     status: Statuses = ()
     period: InPeriod = None
     since: Since = None

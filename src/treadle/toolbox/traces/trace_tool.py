@@ -12,7 +12,7 @@ from treadle.toolbox.answers import written
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.traces.fencing import quotable
 from treadle.traces.own_spans import without_own
-from treadle.traces.query import Condition, Operator, Period, Query, any_of
+from treadle.traces.query import Condition, Operator, Period, Query, any_of, parse_query
 from treadle.traces.query import Field as About
 from treadle.traces.query.moments import period_bounds, read_moment, write_moment
 from treadle.traces.store.span_reader import EVERYTHING, SpanReader
@@ -122,6 +122,13 @@ Since = Annotated[
 Until = Annotated[
     str | None, Field(description="Only spans that began before this ISO time or age.")
 ]
+Where = Annotated[
+    str | None,
+    Field(
+        max_length=1_000,
+        description="Further conditions, such as `user:alice release:1.4 metadata.tenant:acme`.",
+    ),
+]
 Offset = Annotated[int, Field(ge=0, le=10_000, description="Results to skip.")]
 Cursor = Annotated[
     str | None,
@@ -147,7 +154,7 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
     """Build the query of the shared arguments, combined with `also`.
 
     The query leaves out Treadle's own calls, unless the arguments include them. Raises UsageError
-    for an invalid time.
+    for an invalid time or invalid conditions.
     """
     given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
     conditions = [
@@ -159,6 +166,8 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
         conditions.append(_name_condition(About.MODEL, given["modelName"]))
     if given.get("own"):
         conditions.append(any_of(About.OWN, [given["own"]]))
+    if given.get("where"):
+        also &= parse_query(given["where"], now_us=now_us)
     conditions += times(given.get("period"), given.get("since"), given.get("until"), now_us=now_us)
     return without_own(also & Query(tuple(conditions)))
 

@@ -24,7 +24,7 @@ from treadle.traces.query.conditions import (
     Query,
 )
 from treadle.traces.query.moments import read_moment, read_period
-from treadle.traces.query.vocabulary import NAMES, Name, Takes
+from treadle.traces.query.vocabulary import NAMES, Name, Takes, read_key
 
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ class _Parser:
                 f"{written} has no key.",
                 f"Write the key after a dot, such as `{written}.tenant:{values[0].text}`.",
             )
-        key = _unquoted(key)
+        key = read_key(key)
         found = self._compared(name, written, operator, values, head.start() + 1)
         if negated and len(found) > 1:
             raise self._error(
@@ -388,11 +388,6 @@ _PLAIN_KEY = re.compile(r"[^\s\",:=<>]+")
 def write_key(key: str) -> str:
     """Return a key of the metadata in the syntax of the query language, quoted if necessary."""
     return key if _PLAIN_KEY.fullmatch(key) else _quoted(key)
-
-
-def _unquoted(key: str) -> str:
-    """Return the key of the metadata without quotation marks."""
-    return re.sub(r'\\(["\\])', r"\1", key[1:-1]) if key.startswith('"') else key
 
 
 def write_value(text: str) -> str:

@@ -1,5 +1,6 @@
 """The parameters with which HTTP requests and tools filter spans."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -8,7 +9,15 @@ from pydantic import Field as Parameter
 from treadle.errors import UsageError
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query.amounts import NANO
-from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
+from treadle.traces.query.conditions import (
+    METADATA_PREFIX,
+    Condition,
+    Field,
+    GroupBy,
+    Operator,
+    Query,
+    any_of,
+)
 from treadle.traces.query.language import parse_query
 from treadle.traces.query.moments import Period, period_bounds, read_moment
 
@@ -24,6 +33,16 @@ def _listed(value: object) -> object:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Several names. In a URL they are separated by commas, or the parameter is repeated."""
+
+
+GroupingName = Annotated[
+    str,
+    Parameter(
+        pattern=rf"^({'|'.join(GroupBy)}|{re.escape(METADATA_PREFIX)}.{{1,100}})$",
+        description=f"{', '.join(GroupBy)}, or a key of the metadata such as `metadata.tenant`",
+    ),
+]
+"""The name of what the spans of a group share; see `read_grouping`."""
 
 
 class SpanParameters(BaseModel):

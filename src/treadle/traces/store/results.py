@@ -177,7 +177,8 @@ class RunSummary(NamedTuple):
     """A run as lists show it.
 
     `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
-    root's input and output. The user, the release and the metadata are those of the root. `duration_us` is the duration of the root. It is None while the root is
+    root's input and output. The user, the release and the metadata are those of the root.
+    `duration_us` is the duration of the root. It is None while the root is
     unfinished.
     """
 

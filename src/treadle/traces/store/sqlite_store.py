@@ -17,7 +17,7 @@ from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import SameCall, Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
-from treadle.traces.query.conditions import AnyField, Grouping, Query, Rows
+from treadle.traces.query.conditions import AnyField, Grouping, MetadataKey, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store import (
     blobs,
@@ -215,6 +215,11 @@ class SqliteTraceStore(SpanReader):
     ) -> Facets:
         with self.reader() as connection:
             return facets.facet_counts(connection, rows, query, limit=limit)
+
+    def metadata_keys(self, *, limit: int) -> tuple[MetadataKey, ...]:
+        """Return the keys of the metadata, the most used first."""
+        with self.reader() as connection:
+            return facets.metadata_keys(connection, limit=limit)
 
     def summary(self, query: Query = EVERYTHING) -> Summary:
         with self.reader() as connection:

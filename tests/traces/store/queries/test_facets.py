@@ -18,7 +18,6 @@ from treadle.traces.query.conditions import PROPERTIES
 from treadle.traces.store.queries import facets
 from treadle.traces.store.results import Facets, FieldValues
 
-
 KEYS = (MetadataKey("tenant"), MetadataKey("seats"))
 SPAN_FACETS: tuple[AnyField, ...] = (*facets.FACETS[Rows.SPANS], *KEYS)
 ROW_FACETS: tuple[AnyField, ...] = (Field.OPERATION, Field.MODEL, Field.LABEL, Field.USER, *KEYS)

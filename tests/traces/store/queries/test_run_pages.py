@@ -1,6 +1,5 @@
 from collections import defaultdict
-from dataclasses import replace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 

@@ -199,16 +199,23 @@ def _less_own(
 def _from_kept(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
+    """Return SQL for the stored sums of each value, or None if they cannot answer the query."""
+    if name := property_of(by):
+        return _of_property(name, by, query)
+    if isinstance(by, GroupBy) and by in _KEPT:
+        return _of_runs(connection, by, query, bucket_seconds)
+    return None
+
+
+def _of_runs(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
     """Return SQL for a row of each thread or run.
 
     The result is None if the query has conditions on anything except the time and the id of the
     thread or run. If a thread or run is only partly in the period, its spans in the period are
-    added up. The stored sums of a property have no time.
+    added up.
     """
-    if name := property_of(by):
-        return _of_property(name, by, query)
-    if not isinstance(by, GroupBy) or by not in _KEPT:
-        return None
     field, table, column = _KEPT[by]
     span = _hours(query.of(Field.START))
     others = [each for each in query.conditions if each.field is not Field.START]
@@ -250,7 +257,8 @@ def _from_kept(
 def _of_property(name: str, by: Grouping, query: Query) -> Sql | None:
     """Return SQL for the stored sums of each value of a property.
 
-    The result is None if the query has conditions on anything except this property.
+    The result is None if the query has conditions on anything except this property. The stored
+    sums have no time.
     """
     if not all(_selects_groups(each, by) for each in query.conditions):
         return None
