@@ -205,6 +205,12 @@ def conditions() -> st.SearchStrategy[Condition]:
     return st.one_of(
         built(st.sampled_from(named), only(Operator.IS), several),
         built(st.sampled_from(globbed), only(Operator.LIKE), patterns),
+        built(st.sampled_from((Field.USER, Field.RELEASE)), only(Operator.IS), several),
+        st.builds(
+            lambda key, values: metadata(key, *map(str, values)),
+            st.text(min_size=1).filter(str.isprintable),
+            several,
+        ),
         built(st.just(Field.TEXT), only(Operator.CONTAINS), st.tuples(texts)),
         built(st.just(Field.TEXT), only(Operator.BEGINS), st.tuples(st.text(min_size=1))),
         built(st.just(Field.ERROR), only(Operator.IS), st.just(())),
