@@ -15,6 +15,7 @@ from bench.clients.__main__ import names, setup_lines
 from bench.clients.truth import CONTEXT_QUERIES, ComparedPart, Part, compare
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_json
+from treadle.spans.vocabularies.mapper import map_spans
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query.language import QuerySyntaxError, parse_query
 
@@ -72,6 +73,19 @@ def test_every_figure_of_the_client_is_exact(client: str, tmp_path: Path) -> Non
     ]
     assert sum(part.figures for part in parts) > 30
     assert differences == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_all_attributes_that_the_client_sent_are_kept(client: str) -> None:
+    request = recording(client)["request"]
+    sent = {
+        span["spanId"]: {each["key"] for each in span.get("attributes", ())}
+        for resource in request["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    }
+    spans = map_spans(decode_json(json.dumps(request).encode())).spans
+    assert {span.span_id: set(span.attributes) for span in spans} == sent
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -656,6 +656,17 @@ MESSAGE = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+def test_counts_of_langfuse_exclude_cached_tokens() -> None:
+    usage = {"input": 100, "output": 12, "input_cached_tokens": 64}
+    said: dict[str, JsonValue] = {
+        "langfuse.observation.type": "generation",
+        "langfuse.observation.usage_details": json.dumps(usage),
+    }
+    span = to_span(model(said))
+    assert span.tokens == Usage(input=164, output=12, cached=64)
+    assert span.input_counts_cache is False
+
+
 def test_items_of_one_reply_of_the_responses_api_are_one_message() -> None:
     calls: list[JsonValue] = [
         {"type": "function_call", "call_id": each, "name": "f", "arguments": "{}"} for each in "ab"
