@@ -13,8 +13,7 @@ from treadle.server.responses import json_response
 from treadle.server.routes.traces import Filter
 from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
-from treadle.traces.query.conditions import METADATA_PREFIX
-from treadle.traces.query.language import Term, parse_terms, write_key
+from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Name, Takes, find_field
 from treadle.traces.store.queries.facets import COUNTED
 from treadle.traces.store.queries.run_pages import row_level_lists
@@ -129,7 +128,7 @@ async def fields(server: CurrentServer) -> QueryFields:
     found: list[QueryField] = []
     for each in VOCABULARY:
         if each.keyed:
-            found += [_query_field(each, f"{METADATA_PREFIX}{write_key(key.key)}") for key in keys]
+            found += [_query_field(each, key.written) for key in keys]
         else:
             found.append(_query_field(each, each.name))
     return QueryFields(data=found)

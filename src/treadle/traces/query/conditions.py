@@ -1,5 +1,6 @@
 """Queries of recorded spans as typed values, for the page, the command line and the tools."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,9 +116,28 @@ class MetadataKey:
 
     @property
     def value(self) -> str:
-        """The name of the field in the query language."""
+        """The name of the property in the store."""
         return str(self)
 
+    @property
+    def written(self) -> str:
+        """The name of the field in the query language, with the key in quotes if necessary."""
+        if _PLAIN_KEY.fullmatch(self.key):
+            return str(self)
+        escaped = re.sub(r'(["\\])', r"\\\1", self.key)
+        return f'{METADATA_PREFIX}"{escaped}"'
+
+    @classmethod
+    def read(cls, written: str) -> "MetadataKey | None":
+        """Return the key with this name in the query language, or None for another name."""
+        key = written[len(METADATA_PREFIX) :]
+        if not key or written[: len(METADATA_PREFIX)].lower() != METADATA_PREFIX:
+            return None
+        is_quoted = key.startswith('"') and key.endswith('"') and len(key) > 2
+        return cls(re.sub(r'\\(["\\])', r"\1", key[1:-1]) if is_quoted else key)
+
+
+_PLAIN_KEY = re.compile(r"[^\s\",:=<>]+")
 
 AnyField = Field | MetadataKey
 """A field with one value for each span. `Field.METADATA` alone is not such a field."""
@@ -188,8 +208,7 @@ def read_grouping(text: str) -> Grouping:
 
     Raises ValueError for any other text.
     """
-    key = text.removeprefix(METADATA_PREFIX)
-    return MetadataKey(key) if key and key != text else GroupBy(text)
+    return MetadataKey.read(text) or GroupBy(text)
 
 
 class Rows(StrEnum):

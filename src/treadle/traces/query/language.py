@@ -16,15 +16,15 @@ from treadle.errors import UsageError
 from treadle.traces.query import patterns
 from treadle.traces.query.amounts import read_amount, write_amount
 from treadle.traces.query.conditions import (
-    METADATA_PREFIX,
     NUMERIC,
     Condition,
     Field,
+    MetadataKey,
     Operator,
     Query,
 )
 from treadle.traces.query.moments import read_moment, read_period
-from treadle.traces.query.vocabulary import NAMES, Name, Takes, read_key
+from treadle.traces.query.vocabulary import NAMES, Name, Takes
 
 T = TypeVar("T")
 
@@ -153,17 +153,18 @@ class _Parser:
             text = Field.TEXT.value
             return Term(start, self._place, text, ":", (value,), negated, searched)
         self._place = head.end()
-        written, dot, key = head["name"].partition(".")
-        written, operator = written.lower(), head["operator"].removeprefix(":")
+        metadata = MetadataKey.read(head["name"])
+        written = "metadata" if metadata else head["name"].lower()
+        operator = head["operator"].removeprefix(":")
         values = self._values(start)
         name = self._name(written, head.start() + 1)
-        if name.keyed and not dot:
+        if name.keyed and not metadata:
             raise self._error(
                 head.start() + 1,
                 f"{written} has no key.",
                 f"Write the key after a dot, such as `{written}.tenant:{values[0].text}`.",
             )
-        key = read_key(key)
+        key = metadata.key if metadata else ""
         found = self._compared(name, written, operator, values, head.start() + 1)
         if negated and len(found) > 1:
             raise self._error(
@@ -171,7 +172,7 @@ class _Parser:
             )
         conditions = tuple(replace(each, negated=negated, key=key) for each in found)
         shown = ":" if operator == "=" else operator or ":"
-        full_name = f"{name.name}.{key}" if key else name.name
+        full_name = metadata.written if metadata else name.name
         return Term(start, self._place, full_name, shown, tuple(values), negated, conditions)
 
     def _negation(self) -> bool:
@@ -374,20 +375,11 @@ def _positive(condition: Condition) -> str:
     if field in NUMERIC:
         compared = ":" if operator is Operator.IS else operator.value
         return f"{field}{compared}{','.join(write_amount(field, int(each)) for each in values)}"
-    name = field.value
-    if field is Field.METADATA:
-        name = METADATA_PREFIX + write_key(condition.key)
+    about = condition.about
+    name = about.written if isinstance(about, MetadataKey) else about.value
     if operator is Operator.LIKE:
         return f"{name}:{','.join(_pattern(str(each)) for each in values)}"
     return f"{name}:{','.join(write_value(str(each)) for each in values)}"
-
-
-_PLAIN_KEY = re.compile(r"[^\s\",:=<>]+")
-
-
-def write_key(key: str) -> str:
-    """Return a key of the metadata in the syntax of the query language, quoted if necessary."""
-    return key if _PLAIN_KEY.fullmatch(key) else _quoted(key)
 
 
 def write_value(text: str) -> str:

@@ -3,13 +3,11 @@
 The parser uses this vocabulary, and search bars complete names from it.
 """
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.spans.span import REPOSITORY_LABEL, SpanKind, SpanStatus
 from treadle.traces.query.conditions import (
-    METADATA_PREFIX,
     NUMERIC,
     AnyField,
     Field,
@@ -132,17 +130,9 @@ NAMES = {name: each for each in VOCABULARY for name in (each.name, *each.aliases
 """Maps each name and each alias to its `Name`."""
 
 
-def read_key(written: str) -> str:
-    """Return a key of the metadata without quotation marks."""
-    if not written.startswith('"'):
-        return written
-    return re.sub(r'\\(["\\])', r"\1", written[1:-1])
-
-
 def find_field(written: str) -> AnyField | None:
     """Return the field with a name of the query language, such as `model` or `metadata.tenant`."""
-    key = written.removeprefix(METADATA_PREFIX)
-    if key and key != written:
-        return MetadataKey(read_key(key))
+    if key := MetadataKey.read(written):
+        return key
     name = NAMES.get(written.lower())
     return None if name is None or name.keyed else name.field

@@ -122,7 +122,12 @@ def value_counts(
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
     counts = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
-    return FieldValues(field.value, counts, more=len(found) > limit)
+    return FieldValues(_written(field), counts, more=len(found) > limit)
+
+
+def _written(field: AnyField) -> str:
+    """Return the name of the field in the query language."""
+    return field.written if isinstance(field, MetadataKey) else field.value
 
 
 def metadata_keys(connection: sqlite3.Connection, *, limit: int) -> tuple[MetadataKey, ...]:
@@ -187,7 +192,7 @@ def _most(field: AnyField, counts: Counter[str], limit: int) -> FieldValues:
     """Return the `limit` most frequent values. Equally frequent values are sorted by value."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     values = tuple(ValueCount(*each) for each in ordered[:limit])
-    return FieldValues(field.value, values, more=len(ordered) > limit)
+    return FieldValues(_written(field), values, more=len(ordered) > limit)
 
 
 def _grouping(field: AnyField) -> Grouping | None:
