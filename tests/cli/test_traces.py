@@ -48,6 +48,29 @@ def run(trace: str, hour: int, thread: str, *, failed: bool = False) -> list[Spa
     return [root, call]
 
 
+def test_groups_have_the_sums_of_a_user_and_of_a_tenant(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    for trace, user in (("one", "alice"), ("two", "alice"), ("three", "bob")):
+        root, call = run(trace, 0, trace)
+        store.write([call]).result()
+        store.write([replace(root, user=user, metadata={"tenant": f"of {user}"})]).result()
+    store.close()
+
+    by_user = lines(treadle("traces", "groups", "user", home=tmp_path))
+    by_tenant = lines(treadle("traces", "groups", "metadata.tenant", "user:bob", home=tmp_path))
+    listed = lines(treadle("traces", "list", "--spans", "metadata.tenant:of*", home=tmp_path))
+    wrong = treadle("traces", "groups", "tenant", home=tmp_path)
+
+    assert [row.split() for row in by_user[1:]] == [
+        ["4", "2", "0", "2,000", "20", "$0.5000", "alice"],
+        ["2", "1", "0", "1,000", "10", "$0.2500", "bob"],
+    ]
+    assert [row.split()[-2:] for row in by_tenant[1:]] == [["of", "bob"]]
+    assert len(listed) == 7
+    assert wrong.status == 2
+    assert "metadata.KEY" in wrong.err
+
+
 def lines(ran: Ran) -> list[str]:
     assert ran.status == 0, ran.err
     return ran.out.splitlines()

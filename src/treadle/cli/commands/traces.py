@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import Command, RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_line, print_text, report, table
+from treadle.cli.trace_groups import configure_groups, show_groups
 from treadle.cli.trace_maintenance import (
     configure_delete,
     configure_export,
@@ -392,6 +393,7 @@ _ACTIONS = {
     "list": _Action(_add_list, _list),
     "search": _Action(_add_search, _search),
     "summary": _Action(_add_summary, _summarize),
+    "groups": _Action(configure_groups, show_groups),
     "show": _Action(_add_show, _show),
     "faults": _Action(_add_faults, _list_faults),
     "export": _Action(configure_export, export_spans),

@@ -6,6 +6,8 @@ const NAMES: Record<string, string> = {
   model: "Model",
   provider: "Provider",
   label: "Label",
+  user: "User",
+  release: "Release",
 };
 
 export function facetName(field: string): string {

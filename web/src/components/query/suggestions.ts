@@ -22,12 +22,12 @@ const EXAMPLES: Record<string, readonly string[]> = {
   moment: ["1h", "24h", "7d", "today", "yesterday"],
 };
 
-/** All names of the query language. They never change while the page is open. */
+/** All names of the query language. Keys of the metadata are read again after a minute. */
 export function useQueryFields(): readonly QueryField[] {
   const fields = useQuery({
     queryKey: ["query", "fields"],
     queryFn: ({ signal }) => ok(client.GET("/api/v1/query/fields", { signal })),
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: 60_000,
   });
   return fields.data?.data ?? [];
 }
@@ -36,13 +36,13 @@ export function useQueryFields(): readonly QueryField[] {
 export function namesFor(fields: readonly QueryField[], begun: string): Suggestion[] {
   const wanted = begun.toLowerCase();
   const named = fields.filter((field) =>
-    [field.name, ...field.aliases].some((name) => name.startsWith(wanted)),
+    [field.name, ...field.aliases].some((name) => name.toLowerCase().startsWith(wanted)),
   );
-  const exact = named.find((field) => field.name === wanted);
+  const exact = named.find((field) => field.name.toLowerCase() === wanted);
   const operators = (exact?.operators ?? []).map((operator) => ({
-    id: `${wanted}${operator}`,
-    put: `${wanted}${operator}`,
-    shown: `${wanted}${operator}`,
+    id: `${exact?.name}${operator}`,
+    put: `${exact?.name}${operator}`,
+    shown: `${exact?.name}${operator}`,
     about: OPERATORS[operator] ?? "",
     count: null,
   }));

@@ -26,6 +26,16 @@ test("a value is begun behind a name and its operator", () => {
   expect(at("label:a|,b").writing).toMatchObject({ begun: "a", start: 6, end: 7 });
 });
 
+test("a key of the metadata keeps its case", () => {
+  expect(at("metadata.Tenant:ac|").writing).toMatchObject({
+    what: "value",
+    field: "metadata.Tenant",
+    begun: "ac",
+  });
+  expect(at('metadata."a b":x|').writing).toMatchObject({ what: "value", field: 'metadata."a b"' });
+  expect(at("metadata.te|").writing).toMatchObject({ what: "name", begun: "metadata.te" });
+});
+
 test("blanks, commas and colons in quotes are part of a value", () => {
   expect(at('label:"a b, c|').writing).toMatchObject({ begun: "a b, c", start: 6 });
   expect(at('"a: b" mo|').writing).toMatchObject({ what: "name", begun: "mo" });

@@ -3,7 +3,7 @@
 export interface Writing {
   /** Whether it is a name, or a value of `field`. */
   what: "name" | "value";
-  /** As typed, in lower case. */
+  /** In lower case, but a key of the metadata is as typed. */
   field: string;
   /** The text so far, without quotation marks. */
   begun: string;
@@ -15,7 +15,8 @@ export interface Writing {
   termEnd: number;
 }
 
-const HEAD = /^(-?)([A-Za-z_]+)(:(?:>=|<=|>|<)|:|>=|<=|>|<|=)/;
+const HEAD =
+  /^(-?)(metadata\.(?:"(?:[^"\\]|\\.)+"|[^\s",:=<>]+)|[A-Za-z_]+)(:(?:>=|<=|>|<)|:|>=|<=|>|<|=)/;
 
 /** What is typed at the caret. */
 export function writingAt(text: string, caret: number): Writing {
@@ -31,7 +32,8 @@ export function writingAt(text: string, caret: number): Writing {
   }
   const { start, end } = valueAround(text, values, termEnd, caret);
   const begun = text.slice(start, caret).replaceAll('"', "");
-  const field = (head[2] ?? "").toLowerCase();
+  const name = head[2] ?? "";
+  const field = name.includes(".") ? name : name.toLowerCase();
   return { what: "value", field, begun, start, end, termStart, termEnd };
 }
 

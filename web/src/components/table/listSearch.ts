@@ -3,8 +3,22 @@ import { choice, text } from "../../search";
 
 export const SORTS = ["time", "duration", "cost", "tokens"] as const;
 export type Sort = (typeof SORTS)[number];
-export const GROUPINGS = ["time", "model", "thread", "run", "label", "operation"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+export const GROUPINGS = [
+  "time",
+  "model",
+  "thread",
+  "run",
+  "label",
+  "operation",
+  "user",
+  "release",
+] as const;
+/** A field, or a key of the metadata as the query language writes it. */
+export type Grouping = (typeof GROUPINGS)[number] | `metadata.${string}`;
+
+export function isMetadata(field: string): field is `metadata.${string}` {
+  return field.startsWith("metadata.") && field.length > "metadata.".length;
+}
 
 export interface ListSearch {
   /** In the language of docs/trace-queries.md. */
@@ -25,7 +39,8 @@ export interface ListSearch {
 
 export function listSearch(given: Readonly<Record<string, unknown>>): ListSearch {
   const sort = choice(given.sort, SORTS);
-  const group = choice(given.group, GROUPINGS);
+  const asked = String(given.group ?? "");
+  const group: Grouping | undefined = isMetadata(asked) ? asked : choice(asked, GROUPINGS);
   return {
     ...text(given, ["query", "columns", "peek", "bucket"]),
     ...(sort ? { sort } : {}),

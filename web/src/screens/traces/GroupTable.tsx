@@ -2,6 +2,7 @@
 // query.
 
 import { type LinkProps, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { NoRows } from "../../components/query/NoRows";
 import { useParsed } from "../../components/query/queryText";
 import type { View } from "../../components/query/views";
@@ -10,7 +11,7 @@ import type { Grouping } from "../../components/table/listSearch";
 import { useRowList } from "../../components/table/useRowList";
 import { WRITTEN } from "../../live/events";
 import { GroupChart } from "./GroupChart";
-import { GROUP_COLUMNS, groupId } from "./groupColumns";
+import { groupColumns, groupId } from "./groupColumns";
 import { narrowed } from "./grouping";
 import { type GroupRow, readGroups } from "./readGroups";
 
@@ -23,6 +24,7 @@ interface Props {
 }
 
 export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
+  const columns = useMemo(() => groupColumns(by), [by]);
   const terms = useParsed(query)?.terms ?? [];
   const navigate = useNavigate();
   const list = useRowList<GroupRow>({
@@ -54,8 +56,8 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
       <DataTable
         key={by}
         what="groups"
-        columns={GROUP_COLUMNS[by]}
-        shown={GROUP_COLUMNS[by]}
+        columns={columns}
+        shown={columns}
         list={list}
         idOf={groupId}
         linkOf={linkOf}

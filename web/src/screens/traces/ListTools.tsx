@@ -1,16 +1,13 @@
 // The options of the lists of runs and spans in addition to the query: groups, and live updates.
 import { useSearch } from "@tanstack/react-router";
+import { useQueryFields } from "../../components/query/suggestions";
 import { Select } from "../../components/Select";
 import { LiveToggle } from "../../components/table/LiveToggle";
-import { GROUPINGS, type ListSearch } from "../../components/table/listSearch";
+import { GROUPINGS, isMetadata, type ListSearch } from "../../components/table/listSearch";
 import { useSearchChange } from "../../components/table/useTableSearch";
 import { BUCKETS, bucketName, bucketOf } from "./grouping";
 
 const NONE = "none";
-const CHOICES = [
-  { id: NONE, name: "No groups" },
-  ...GROUPINGS.map((grouping) => ({ id: grouping, name: `By ${grouping}` })),
-];
 
 interface Props {
   isLive: boolean;
@@ -20,6 +17,14 @@ interface Props {
 export function ListTools({ isLive, onLive }: Props) {
   const { group, bucket }: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
+  const keys = useQueryFields().map((field) => field.name);
+  const groupings = [
+    ...new Set<string>([...GROUPINGS, ...keys.filter(isMetadata), group ?? "time"]),
+  ];
+  const choices = [
+    { id: NONE, name: "No groups" },
+    ...groupings.map((grouping) => ({ id: grouping, name: `By ${grouping}` })),
+  ];
   const seconds = String(bucketOf(bucket));
   const isKnown = BUCKETS.some((each) => each.id === seconds);
   return (
@@ -28,10 +33,10 @@ export function ListTools({ isLive, onLive }: Props) {
         label="Groups"
         hideLabel
         value={group ?? NONE}
-        options={CHOICES}
+        options={choices}
         onChange={(chosen) =>
           change({
-            group: GROUPINGS.find((each) => each === chosen),
+            group: isMetadata(chosen) ? chosen : GROUPINGS.find((each) => each === chosen),
             bucket: undefined,
             peek: undefined,
           })

@@ -7,3 +7,10 @@ export function inAndOut({ input, output }: Pick<Usage, "input" | "output">): st
   if (input === null && output === null) return UNKNOWN;
   return `${shortCount(input)} → ${shortCount(output)}`;
 }
+
+/** "tenant=acme, seats=5". */
+export function metadataText(metadata: Readonly<Record<string, string>>): string {
+  return Object.entries(metadata)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(", ");
+}

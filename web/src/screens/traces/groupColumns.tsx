@@ -78,20 +78,22 @@ const SUMS: readonly Column<GroupRow>[] = [
   },
 ];
 
-const NAMES: Record<Grouping, string> = {
+const NAMES: Record<string, string> = {
   time: "From",
   model: "Model",
   thread: "Thread",
   run: "Run",
   label: "Label",
   operation: "Operation",
+  user: "User",
+  release: "Release",
 };
 
-function columnsOf(by: Grouping): readonly Column<GroupRow>[] {
+export function groupColumns(by: Grouping): readonly Column<GroupRow>[] {
   const isNamed = by === "thread" || by === "run";
   const first: Column<GroupRow> = {
     id: "group",
-    name: NAMES[by],
+    name: NAMES[by] ?? by,
     width: isNamed ? 18 : 10,
     grows: 1,
     isLink: true,
@@ -107,15 +109,6 @@ function columnsOf(by: Grouping): readonly Column<GroupRow>[] {
   // The question needs the room.
   return [first, ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools"))];
 }
-
-export const GROUP_COLUMNS: Record<Grouping, readonly Column<GroupRow>[]> = {
-  time: columnsOf("time"),
-  model: columnsOf("model"),
-  thread: columnsOf("thread"),
-  run: columnsOf("run"),
-  label: columnsOf("label"),
-  operation: columnsOf("operation"),
-};
 
 /** The known cost. It states how many calls without a known price are left out. */
 function Cost({ group }: { group: GroupRow }) {

@@ -5,7 +5,7 @@ import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { count, duration, shortCost, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
-import { inAndOut } from "./figures";
+import { inAndOut, metadataText } from "./figures";
 import { runTitle } from "./runTitle";
 
 export const runId = (run: RunSummary) => run.run_id;
@@ -89,6 +89,28 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     name: "Labels",
     width: 6.5,
     cell: (run) => <Labels labels={run.labels} />,
+  },
+  {
+    id: "user",
+    name: "User",
+    width: 7,
+    hidden: true,
+    cell: (run) => visible(run.user ?? ""),
+  },
+  {
+    id: "release",
+    name: "Release",
+    width: 5,
+    hidden: true,
+    cell: (run) => visible(run.release ?? ""),
+  },
+  {
+    id: "metadata",
+    name: "Metadata",
+    width: 12,
+    grows: 1,
+    hidden: true,
+    cell: (run) => visible(metadataText(run.metadata)),
   },
   {
     id: "thread",

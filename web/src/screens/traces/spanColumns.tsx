@@ -8,7 +8,7 @@ import { isModelCall } from "../../format/calls";
 import { duration, shortCost } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { Excerpt } from "./Excerpt";
-import { inAndOut } from "./figures";
+import { inAndOut, metadataText } from "./figures";
 import styles from "./Spans.module.css";
 
 /** A span of a list, with the location of the match if a text was searched. */
@@ -107,6 +107,28 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     width: 7,
     hidden: true,
     cell: (span) => <Labels labels={span.labels} />,
+  },
+  {
+    id: "user",
+    name: "User",
+    width: 7,
+    hidden: true,
+    cell: (span) => visible(span.user ?? ""),
+  },
+  {
+    id: "release",
+    name: "Release",
+    width: 5,
+    hidden: true,
+    cell: (span) => visible(span.release ?? ""),
+  },
+  {
+    id: "metadata",
+    name: "Metadata",
+    width: 12,
+    grows: 1,
+    hidden: true,
+    cell: (span) => visible(metadataText(span.metadata)),
   },
   {
     id: "input",

@@ -53,6 +53,9 @@ T = TypeVar("T")
 _FACETS = frozenset({Field.MODEL, Field.LABEL, Field.OPERATION, *PROPERTIES})
 """Fields whose values each trace has in `trace_facets`."""
 _MAX_NAMES = 8
+_FEW_TRACES = 2_000
+"""Rows with fewer traces are found by their ids. More rows are found by reading the newest ones."""
+
 _FEW_SPANS = 20_000
 _RECENT_SPANS = 2_000
 _MAX_TOTAL = 5_000
@@ -250,9 +253,8 @@ def _page(
     register_holds(connection)
     name = list_name(listed.name, query, sort)
     after = read_cursor(cursor, name) if cursor else None
-    where = joined(
-        _condition(connection, listed, each) for each in resolved(connection, query).conditions
-    )
+    wanted = resolved(connection, query)
+    where = joined(_condition(connection, listed, each) for each in wanted.conditions)
     value = {
         SortKey.TIME: listed.time,
         SortKey.DURATION: listed.duration,
@@ -273,7 +275,9 @@ def _page(
     end = Position(rows[limit - 1][0], rows[limit - 1][1]) if more else None
     total = None
     if after is None:
-        total = _total(connection, listed, where, query) if more or not rows else offset + len(rows)
+        total = (
+            _total(connection, listed, where, wanted) if more or not rows else offset + len(rows)
+        )
     data = tuple(summary(row[1:]) for row in rows[:limit])
     next_cursor = write_cursor(end, name) if end else None
     return Page(data, Pagination(offset, limit, total, next_cursor))
@@ -301,6 +305,11 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
     """Return the condition that one of the spans of the row matches."""
     placeholders, values = listing(condition.values)
     if condition.field in _FACETS and condition.operator is Operator.IS:
+        rows = _rows_of_facet(listed, condition)
+        counted = f"SELECT count(*) FROM ({rows.text} LIMIT {_FEW_TRACES})"
+        (traces,) = connection.execute(counted, rows.values).fetchone()
+        if traces < _FEW_TRACES:
+            return Sql(f"{listed.identity} IN ({rows.text})", rows.values)
         facet = (
             "SELECT 1 FROM trace_facets a INDEXED BY facets_of_trace WHERE a.trace = t.id"
             f" AND a.facet = ? AND a.value IN ({placeholders})"
@@ -331,6 +340,18 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
     return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}))", fitting.values)
 
 
+def _rows_of_facet(listed: _ListSql, condition: Condition) -> Sql:
+    """Return SQL that selects the ids of the rows with one of the values of a facet."""
+    placeholders, values = listing(condition.values)
+    identity = listed.identity.replace("g.", "r.")
+    return Sql(
+        f"SELECT {identity} FROM trace_facets a CROSS JOIN traces t ON t.id = a.trace"
+        " CROSS JOIN runs r ON r.run_id = t.run_id"
+        f" WHERE a.facet = ? AND a.value IN ({placeholders})",
+        (condition.about.value, *values),
+    )
+
+
 def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
     """Return whether one of the newest spans matches.
 
@@ -348,6 +369,13 @@ def _total(
     """Return the number of matching rows, or None if counting them would need too many tests."""
     if not query.conditions:
         return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
+    if len(query.conditions) == 1 and not query.conditions[0].negated:
+        (condition,) = query.conditions
+        if condition.field in _FACETS and condition.operator is Operator.IS:
+            rows = _rows_of_facet(listed, condition)
+            counted = f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({rows.text}) LIMIT ?)"
+            (found,) = connection.execute(counted, (*rows.values, _MAX_TOTAL)).fetchone()
+            return int(found) if found < _MAX_TOTAL else None
     fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"
     found = connection.execute(f"SELECT count(*) FROM ({fitting})", where.values).fetchone()[0]
     return int(found) if found < _MAX_TOTAL else None

@@ -1,0 +1,90 @@
+"""The command `treadle traces groups`: the sums of spans by model, user, time and other fields."""
+
+import argparse
+from contextlib import closing
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.command import positive
+from treadle.cli.output import print_json, print_text, report
+from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, fitted_table, listed_query
+from treadle.clock import when
+from treadle.json_values import to_json
+from treadle.traces.amounts import cost
+from treadle.traces.query import GroupBy, Grouping, read_grouping
+from treadle.traces.store.results import Group
+
+_HEADERS = ("SPANS", "CALLS", "FAILED", "INPUT", "OUTPUT", "COST", "GROUP")
+_NO_VALUE = "(none)"
+
+
+def configure_groups(actions: Actions) -> None:
+    """Add the sub-command `groups`."""
+    parser = actions.add_parser(
+        "groups", help="show spans, tokens and cost by model, user, metadata, time and so on"
+    )
+    parser.add_argument(
+        "by",
+        type=_grouping,
+        metavar="BY",
+        help=f"{', '.join(GroupBy)}, or a key of the metadata such as metadata.tenant",
+    )
+    add_query(parser)
+    parser.add_argument(
+        "--bucket",
+        type=positive,
+        default=3_600,
+        metavar="SECONDS",
+        help="the length of a group by time (default: 3600)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="the maximum number of groups (default: 20)",
+    )
+
+
+def show_groups(options: argparse.Namespace) -> int:
+    """Print the groups of the matching spans, and return the exit status."""
+    query = listed_query(options)
+    with closing(open_trace_store()) as store:
+        page = store.groups(options.by, query, bucket_seconds=options.bucket, limit=options.limit)
+    if options.json:
+        print_json(to_json(page))
+    elif page.data:
+        print_text(fitted_table([_row(group) for group in page.data], _HEADERS))
+        total = page.pagination.total
+        if total is not None and total > len(page.data):
+            report(f"{len(page.data)} of {total} groups shown; --limit shows more.")
+    else:
+        report("No recorded span matches.")
+    return 0
+
+
+def _grouping(text: str) -> Grouping:
+    try:
+        return read_grouping(text)
+    except ValueError:
+        names = ", ".join(GroupBy)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a grouping. Write one of {names}, or metadata.KEY"
+        ) from None
+
+
+def _row(group: Group) -> tuple[str, ...]:
+    totals = group.sums.totals
+    value = group.value if isinstance(group.value, str) else when(group.value)
+    return (
+        f"{totals.spans:,}",
+        f"{totals.model_calls:,}",
+        f"{totals.failed:,}",
+        _tokens(totals.tokens.input),
+        _tokens(totals.tokens.output),
+        UNKNOWN if totals.cost is None else cost(totals.cost),
+        value or _NO_VALUE,
+    )
+
+
+def _tokens(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
