@@ -259,6 +259,20 @@ def test_vectors_of_an_embedding_are_summarized() -> None:
         assert json.loads(span.output or "") == two
 
 
+def test_calls_of_langfuses_javascript_client_are_read() -> None:
+    sent: dict[str, JsonValue] = {
+        "langfuse.observation.type": "generation",
+        "langfuse.observation.input": "q",
+    }
+    asked = to_span(model(sent | {"langfuse.observation.metadata.instructions": "Be brief."}))
+    assert messages(asked) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "q"},
+    ]
+    embedded = to_span(replace(model(sent), name="OpenAI.embeddings"))
+    assert (embedded.kind, embedded.input) == (SpanKind.EMBEDDING, "q")
+
+
 def test_reply_of_an_agent_omits_its_answered_calls() -> None:
     def call(name: str) -> JsonValue:
         return {"type": "tool_call", "id": name, "name": "f", "arguments": "{}"}

@@ -81,6 +81,4 @@ def ingestion() -> None:
 
 
 def _scores_refused() -> UsageError:
-    return UsageError(
-        _NO_SCORES, hint="Send spans with a client of version 3 or later, and no scores."
-    )
+    return UsageError(_NO_SCORES, hint="Send spans only. They are stored without their scores.")

@@ -29,6 +29,12 @@ _KINDS = {
     "evaluator": (SpanKind.OTHER, "evaluate"),
     "event": (SpanKind.OTHER, "event"),
 }
+_JAVASCRIPT_EMBEDDINGS = "OpenAI.embeddings"
+"""The name of an embedding, which Langfuse's JavaScript client reports as a generation."""
+
+_INSTRUCTIONS = "langfuse.observation.metadata.instructions"
+"""The system message of a call of OpenAI's Responses API, as the JavaScript client reports it."""
+
 _CACHE_READS = (
     "input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "input_cached",
     "cached_input_tokens",
@@ -41,6 +47,8 @@ def _read(columns: SpanColumns) -> None:
     attributes = columns.raw.attributes
     kind = attributes.get("langfuse.observation.type")
     model = attributes.get("langfuse.observation.model.name")
+    if kind == "generation" and columns.raw.name == _JAVASCRIPT_EMBEDDINGS:
+        kind = "embedding"
     if isinstance(kind, str) and kind in _KINDS:
         columns.set_kind(*_KINDS[kind])
     elif model is not None:
@@ -55,7 +63,7 @@ def _read(columns: SpanColumns) -> None:
     )
     given = function_arguments(given, of_tool=columns.kind is SpanKind.TOOL)
     if columns.kind is SpanKind.MODEL:
-        columns.input = columns.input or messages_json(given, "user")
+        columns.input = columns.input or messages_json(given, "user", attributes.get(_INSTRUCTIONS))
         columns.output = columns.output or messages_json(returned, "assistant")
     if columns.input is None:
         columns.input = as_content(
