@@ -10,20 +10,18 @@ of the response, the model, the time, and the content:
 - Otherwise, the questions and the answers are equal, and the client's span contains the gateway's.
 - Each of the two spans is the closest match of the other one.
 
-Texts are compared by checksums of their beginnings, so that a shortened text still matches.
+Texts are compared by checksums of their beginnings and ends.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from zlib import crc32
 
 from treadle.llm.prices import base_model
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.spans.vocabularies.values import parse_json
 
 GATEWAY_SCOPE = "treadle.gateway"
 """The value of `otel.scope.name` in the resource of the gateway's spans."""
@@ -34,10 +32,8 @@ _RAW_ANSWERS = ("output.value", "mlflow.spanOutputs")
 
 _FIRST_ID = re.compile(r'\s*\{\s*"id"\s*:\s*"([^"\\]{1,200})"')
 
-_COMPARED = 2_000
-"""The number of characters of a text that are compared."""
-_PARSED = 200_000
-"""The maximum number of characters of an answer that is parsed."""
+_COMPARED = 1_000
+"""The number of characters at each end of a long text that are compared."""
 
 SKEW_US = 5_000_000
 """The maximum difference between the clocks of the client and the gateway, in microseconds."""
@@ -46,16 +42,18 @@ STRICT_SKEW_US = 1_000_000
 LEAD_US = 600_000_000
 """The maximum time between the starts of both spans: the client may repeat a failed request."""
 
-_BUCKET_BITS, _HASH_BITS = 31, 42
-_BUCKETS = 1 << 20
+_PERIOD_BITS, _HASH_BITS = 31, 42
+_PERIODS = 1 << 20
+_MASK = (1 << _HASH_BITS) - 1
 _HALF = (1 << _HASH_BITS // 2) - 1
+_GATEWAY_BIT = 1 << _HASH_BITS
 
 
 class CallKeys(NamedTuple):
     """Keys by which a store finds the other record of a call. None means unknown.
 
-    A key consists of a period of 36 minutes, a checksum, and a bit that is 1 for the gateway's
-    spans. The period keeps the keys of recent calls together in an index. `response` has the
+    A key consists of a period of 36 minutes, a bit that is 1 for the gateway's spans, and a
+    checksum. The period keeps the keys of recent calls together in an index. `response` has the
     checksum of the response's id. `content` has the checksums of the question, which is 0 if it is
     unknown, and of the answer.
     """
@@ -67,19 +65,28 @@ class CallKeys(NamedTuple):
 NO_KEYS = CallKeys(None, None)
 
 
-def call_keys(span: Span, question: str) -> CallKeys:
-    """Return the keys of a finished model call or embedding. `question` is its newest input."""
+def call_keys(span: Span, question: str, answer: str) -> CallKeys:
+    """Return the keys of a finished model call or embedding.
+
+    `question` is the text of its newest input, and `answer` the text of its output. Both are valid
+    Unicode.
+    """
     if span.duration_us is None:
         return NO_KEYS
     gateway = span.resource.get("otel.scope.name") == GATEWAY_SCOPE
-    base = (span.start_us >> _BUCKET_BITS) % _BUCKETS << _HASH_BITS
+    base = ((span.start_us >> _PERIOD_BITS) % _PERIODS << 1 | gateway) << _HASH_BITS
     response_id = _response_id(span)
-    answer = _checksum(_answer(span))
-    content = _checksum(question) << _HASH_BITS // 2 | answer
+    answer_checksum = _checksum(_answer(span, answer))
+    content = _checksum(question) << _HASH_BITS // 2 | answer_checksum
     return CallKeys(
-        None if response_id is None else (base | _long_checksum(response_id)) << 1 | gateway,
-        None if not answer else (base | content) << 1 | gateway,
+        None if response_id is None else base | _id_checksum(response_id),
+        None if not answer_checksum else base | content,
     )
+
+
+def _id_checksum(response_id: str) -> int:
+    digest = blake2b(response_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) & _MASK
 
 
 def _response_id(span: Span) -> str | None:
@@ -95,43 +102,21 @@ def _response_id(span: Span) -> str | None:
     return None
 
 
-def _answer(span: Span) -> str:
-    """Return the text of the answer and its tool calls. It is empty if the answer is unknown."""
+def _answer(span: Span, text: str) -> str:
+    """Return the compared form of the answer. It is empty if the answer is unknown."""
     if span.kind is SpanKind.EMBEDDING:
         return "an embedding"
     if span.output is None:
         return "an error" if span.status is SpanStatus.ERROR else ""
-    messages = parse_json(span.output) if len(span.output) <= _PARSED else span.output
-    if not isinstance(messages, list):
-        return span.output
-    return "".join(chain.from_iterable(map(_texts, messages)))
-
-
-def _texts(message: Any) -> Iterator[str]:
-    if not isinstance(message, dict):
-        return
-    content = message.get("content")
-    for part in content if isinstance(content, list) else [content]:
-        text = part.get("text") if isinstance(part, dict) else part
-        if isinstance(text, str):
-            yield text
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            yield str(function.get("name"))
-            yield json.dumps(parse_json(function.get("arguments")), sort_keys=True)
+    return text
 
 
 def _checksum(text: str) -> int:
-    """Return a checksum of the beginning of a text without spaces. It is 0 for no text."""
-    words = "".join(text[: 2 * _COMPARED].split())[:_COMPARED]
-    return _long_checksum(words) & _HALF or 1 if words else 0
-
-
-def _long_checksum(text: str) -> int:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest) % (1 << _HASH_BITS)
+    """Return a checksum of the beginning and the end of a valid text. It is 0 for no text."""
+    text = text.strip()
+    if len(text) > 2 * _COMPARED:
+        text = text[:_COMPARED] + text[-_COMPARED:]
+    return crc32(text.encode()) & _HALF or 1 if text else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,31 +136,52 @@ class RecordedCall:
     @property
     def gateway(self) -> bool:
         """Whether the gateway recorded the call."""
-        return any(key is not None and bool(key & 1) for key in self.keys)
+        return any(key is not None and is_of_gateway(key) for key in self.keys)
 
     def partner_keys(self) -> CallKeys:
         """Return the keys that the other record of the call may have in the same period."""
         response, content = self.keys
-        known = content is not None and content >> 1 + _HASH_BITS // 2 & _HALF
+        known = content is not None and content >> _HASH_BITS // 2 & _HALF
         return CallKeys(
-            None if response is None else response ^ 1,
-            content ^ 1 if content is not None and known else None,
+            None if response is None else response ^ _GATEWAY_BIT,
+            content ^ _GATEWAY_BIT if content is not None and known else None,
         )
 
     def partner_starts(self) -> tuple[int, int]:
         """Return the first and the last moment at which the other record may start."""
-        if self.gateway:
-            return self.start_us - LEAD_US, self.start_us + SKEW_US
-        last = min(self.end_us, self.start_us + LEAD_US)
-        return self.start_us - SKEW_US, last + SKEW_US
+        return partner_starts(self.start_us, self.end_us, gateway=self.gateway)
+
+
+def is_of_gateway(key: int) -> bool:
+    """Return whether a key is that of a span of the gateway."""
+    return bool(key & _GATEWAY_BIT)
+
+
+def partner_starts(start_us: int, end_us: int, *, gateway: bool) -> tuple[int, int]:
+    """Return the first and the last moment at which the other record of a call may start."""
+    if gateway:
+        return start_us - LEAD_US, start_us + SKEW_US
+    return start_us - SKEW_US, min(end_us, start_us + LEAD_US) + SKEW_US
 
 
 def keys_in_period(key: int, first_us: int, last_us: int) -> Iterator[int]:
     """Yield the forms of a key in all periods between two moments."""
     shift = 1 + _HASH_BITS
     checksum = key & (1 << shift) - 1
-    for bucket in range(first_us >> _BUCKET_BITS, (last_us >> _BUCKET_BITS) + 1):
-        yield bucket % _BUCKETS << shift | checksum
+    for period in _periods(first_us, last_us):
+        yield period << shift | checksum
+
+
+def key_ranges(first_us: int, last_us: int, *, gateway: bool) -> Iterator[tuple[int, int]]:
+    """Yield the lowest and the highest key of one side in each period between two moments."""
+    for period in _periods(first_us, last_us):
+        lowest = (period << 1 | gateway) << _HASH_BITS
+        yield lowest, lowest | _MASK
+
+
+def _periods(first_us: int, last_us: int) -> Iterator[int]:
+    for period in range(first_us >> _PERIOD_BITS, (last_us >> _PERIOD_BITS) + 1):
+        yield period % _PERIODS
 
 
 class Distance(NamedTuple):
@@ -242,8 +248,7 @@ def _checksums(one: int | None, other: int | None) -> tuple[int, int] | None:
     """Return the checksums of two keys, or None if one of the keys is unknown."""
     if one is None or other is None:
         return None
-    mask = (1 << _HASH_BITS) - 1
-    return one >> 1 & mask, other >> 1 & mask
+    return one & _MASK, other & _MASK
 
 
 def _model_name(model: str | None) -> str | None:

@@ -16,6 +16,7 @@ from treadle.spans.span import EXCEPTION_EVENT, WAITED, Span, SpanKind, SpanStat
 from treadle.spans.totals import is_call
 from treadle.traces.query.amounts import NANO
 from treadle.traces.store.properties import own_properties
+from treadle.traces.store.search_text import answer_text
 from treadle.traces.store.statements import Text, pack_text, packed
 
 PREVIEW_LENGTH = 400
@@ -167,7 +168,11 @@ def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
 
     The writer sets its `id`, `trace`, `revision` and inherited properties.
     """
-    keys = call_keys(span, input_text) if is_call(span.kind) else NO_KEYS
+    keys = (
+        call_keys(span, input_text, answer_text(span.output, output_text))
+        if is_call(span.kind)
+        else NO_KEYS
+    )
     values = list(_read_values(RowSource(span, input_text, output_text, keys)))
     for position, convert in _CONVERTED:
         values[position] = convert(values[position])

@@ -52,9 +52,9 @@ _EMBEDDINGS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans
     WHERE trace = ? AND kind = 'embedding' AND NOT counted"""  # noqa: S608  (names of columns)
 
-_GATEWAY_CALLS = f"""
+_FINISHED_CALLS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans
-    WHERE id > ? AND coalesce(response_key, content_key) & 1 ORDER BY id LIMIT ?"""  # noqa: S608
+    WHERE id > ? AND coalesce(response_key, content_key) NOTNULL ORDER BY id LIMIT ?"""  # noqa: S608
 
 _NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
 _HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
@@ -155,7 +155,7 @@ def _count_again(connection: sqlite3.Connection) -> None:
 def _match_calls(connection: sqlite3.Connection) -> None:
     """Find the calls that an exporter and the gateway recorded in different traces."""
     last = -(1 << 63)
-    while found := connection.execute(_GATEWAY_CALLS, (last, _AT_ONCE)).fetchall():
+    while found := connection.execute(_FINISHED_CALLS, (last, _AT_ONCE)).fetchall():
         rows = list(map(SpanRow._make, found))
         last = rows[-1].id
         traces: dict[int, TraceState] = {}

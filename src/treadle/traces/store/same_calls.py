@@ -14,7 +14,10 @@ from treadle.spans.same_calls import (
     closest,
     counts_instead,
     distance,
+    is_of_gateway,
+    key_ranges,
     keys_in_period,
+    partner_starts,
 )
 from treadle.spans.span import SameCall, SpanReference
 from treadle.traces.store import statements
@@ -47,6 +50,11 @@ _OF_TRACE = """
     CROSS JOIN spans o ON o.id = s.same_as CROSS JOIN traces t ON t.id = o.trace
     WHERE s.trace = (SELECT id FROM traces WHERE trace_id = ?1) AND s.same_as NOTNULL
         AND (?2 IS NULL OR s.span_id = ?2)"""
+_PRESENT_IN_PERIOD = """
+    SELECT EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_response_key
+            WHERE response_key BETWEEN ? AND ?)
+        OR EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_content_key
+            WHERE content_key BETWEEN ? AND ?)"""
 _PRESENT = """
     SELECT column1 FROM (VALUES {{}})
     WHERE EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_{column} WHERE {column} = column1)"""
@@ -96,11 +104,12 @@ def outdated(
 
 def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[SpanRow]:
     """Return the rows that are or may be matched."""
+    calls = [row for row in changed if row.response_key is not None or row.content_key is not None]
+    if not _may_have_partners(connection, calls):
+        return [row for row in calls if row.same_as is not None]
     keys: dict[str, dict[int, None]] = {column: {} for column in _COLUMNS.values()}
     sought: list[tuple[SpanRow, list[tuple[str, int]]]] = []
-    for row in changed:
-        if row.response_key is None and row.content_key is None:
-            continue
+    for row in calls:
         own = list(_partner_keys(_seed(row)))
         sought.append((row, own))
         for column, key in own:
@@ -113,6 +122,22 @@ def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[Sp
         )
     }
     return [row for row, own in sought if row.same_as is not None or not present.isdisjoint(own)]
+
+
+def _may_have_partners(connection: sqlite3.Connection, calls: Sequence[SpanRow]) -> bool:
+    """Return whether the other side recorded any call in the time of these calls.
+
+    Most stores have calls of one side only. For them, this is the only query.
+    """
+    ranges: set[tuple[int, int]] = set()
+    for row in calls:
+        gateway = is_of_gateway(row.response_key or row.content_key or 0)
+        starts = partner_starts(row.start_us, row.end_us or row.start_us, gateway=gateway)
+        ranges.update(key_ranges(*starts, gateway=not gateway))
+    return len(ranges) > _MOST or any(
+        connection.execute(_PRESENT_IN_PERIOD, (*bounds, *bounds)).fetchone()[0]
+        for bounds in ranges
+    )
 
 
 def _partner_keys(call: RecordedCall) -> Iterator[tuple[str, int]]:

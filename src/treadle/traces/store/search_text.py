@@ -34,6 +34,8 @@ _PART = frozenset({"type", "function", "arguments"})
 """Keys that identify a part of a message."""
 _REPLY = frozenset({"text", "tool_calls", "reasoning"})
 """Keys of a model's reply in the format of Treadle's sessions."""
+_REASONING = frozenset({"reasoning", "reasoning_content", "reasoning_details", "thinking"})
+"""Keys of messages whose values are the reasoning of a model."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
 _MEDIA_TYPES = frozenset({"image", "audio", "video", "file", "blob", "base64", "media"})
 _ALWAYS_BINARY = frozenset({"b64_json", "base64"})
@@ -72,6 +74,24 @@ def newest_text(content: str | None, text: str) -> str:
             parts = _leaves(messages[position:], False, _DEEPEST, _NESTED)
             return _valid("\n".join(_within_limit(parts))[:LIMIT]) or text
     return text
+
+
+def answer_text(content: str | None, text: str) -> str:
+    """Return the text of a reply without the model's reasoning.
+
+    `text` is the search text of `content`. Some programs do not record the reasoning.
+    """
+    if content is None or not any(name in content for name in _REASONING):
+        return text
+    messages = _parse(content)
+    if not isinstance(messages, list):
+        return text
+    kept = [
+        {name: value for name, value in message.items() if name not in _REASONING}
+        for message in messages
+        if isinstance(message, dict)
+    ]
+    return _valid("\n".join(_within_limit(_leaves(kept, False, _DEEPEST, _NESTED)))[:LIMIT])
 
 
 def _parse(content: str) -> JsonValue | None:
