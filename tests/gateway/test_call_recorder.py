@@ -479,3 +479,81 @@ async def test_usage_in_a_choice_of_a_stream_is_recorded(tmp_path: Path) -> None
     async with FakeProvider([script]) as provider, running(tmp_path, settings(provider)) as gateway:
         span = await gateway.span(await gateway.chat(stream=True))
     assert span.tokens == Usage(input=100, output=20)
+
+
+METADATA = {"session_id": "session 1", "tenant": "acme", "release": "1.4"}
+
+
+async def test_user_thread_and_metadata_of_a_request_are_recorded(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("a")] * 4) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        named = await gateway.span(await gateway.chat(user="alice", metadata=METADATA))
+        header = await gateway.span(
+            await gateway.chat(metadata=METADATA, headers={"x-thread-id": "thread 1"})
+        )
+        safety = await gateway.span(
+            await gateway.chat(safety_identifier="hash 1", prompt_cache_key="not a user")
+        )
+        cached = await gateway.span(await gateway.chat(prompt_cache_key="not a user"))
+    assert (named.user, named.thread_id, named.release) == ("alice", "session 1", "1.4")
+    assert named.metadata == {"tenant": "acme"}
+    assert (header.thread_id, header.user) == ("thread 1", None)
+    assert (safety.user, cached.user, cached.release) == ("hash 1", None, None)
+
+
+async def test_user_of_a_refused_call_is_recorded(tmp_path: Path) -> None:
+    async with FakeProvider() as provider, running(tmp_path, settings(provider)) as gateway:
+        answer = await gateway.chat(model="unknown", user="alice", metadata=METADATA)
+        span = await gateway.span(answer)
+    assert answer.status_code == 404
+    assert (span.user, span.thread_id, span.metadata) == ("alice", "session 1", {"tenant": "acme"})
+
+
+@pytest.mark.parametrize(
+    ("user_id", "user", "thread"),
+    [
+        ("customer 7", "customer 7", None),
+        ("user_0a1b_account_11-22_session_33-44", "user_0a1b_account_11-22", "33-44"),
+        ('{"device_id": "d", "account_uuid": "", "session_id": "s"}', "d", "s"),
+        ('{"broken', '{"broken', None),
+    ],
+)
+async def test_user_id_of_anthropic_is_the_user(
+    tmp_path: Path, user_id: str, user: str, thread: str | None
+) -> None:
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        span = await gateway.span(await gateway.chat(metadata={"user_id": user_id}))
+    assert (span.user, span.thread_id) == (user, thread)
+
+
+async def test_breakpoint_holds_the_thread_that_the_metadata_names(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.gateway.breakpoints.add(
+            thread_id="session 1", timeout=0.01, on_expiry="refuse"
+        )
+        held = await gateway.chat(metadata=METADATA)
+        passed = await gateway.chat(metadata={"session_id": "session 2"})
+    assert (held.status_code, passed.status_code) == (403, 200)
+
+
+async def test_key_of_the_client_is_not_recorded_as_user_or_metadata(tmp_path: Path) -> None:
+    key = "client-key-of-nobody"
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answer = await gateway.chat(
+            user=key,
+            metadata={"key": f"it is {key}"},
+            headers={"authorization": f"Bearer {key}"},
+        )
+        span = await gateway.span(answer)
+    assert (span.user, span.metadata) == ("[redacted:key]", {"key": "it is [redacted:key]"})

@@ -19,7 +19,13 @@ from treadle.gateway.answers import Read, read_answer
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
 from treadle.gateway.conversion import merge_assistant_messages, messages_of_request
-from treadle.gateway.request import CallRequest, Operation, new_span_id, without_key
+from treadle.gateway.request import (
+    CallRequest,
+    Operation,
+    claude_code_session,
+    new_span_id,
+    without_key,
+)
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
@@ -61,8 +67,8 @@ If a parameter is neither here nor in `_PARAMETERS`, its attribute is named `tre
 
 _RESOURCE = {
     "service.name": "treadle",
-    "service.version": __version__,
     "otel.scope.name": "treadle.gateway",
+    "otel.scope.version": __version__,
 }
 _WRITTEN_LIMIT = 20_000
 """The maximum number of characters of a request parameter in a span."""
@@ -98,6 +104,7 @@ class _Shared:
         covered = (BUDGET_LABEL + name for name in call.budgets)
         self._labels = tuple(sorted({*self._context.labels, *covered}))
         self._input = _input(call.request)
+        self._said = to_span(RawSpan(attributes=_request_attributes(call.request)))
 
     def attempt(self, attempt: Attempt, read: Read, number: int) -> Span:
         endpoint, request = attempt.endpoint, self._request
@@ -225,12 +232,18 @@ class _Shared:
         )
 
     def _own(self, span: Span) -> Span:
-        """Add labels, thread and run to the span, and remove the client's API key from it."""
+        """Add the fields that all spans of the call share.
+
+        The client's API key is removed from the span.
+        """
         span = replace(
             span,
             labels=self._labels,
-            thread_id=self._context.thread_id or _thread(self._request),
+            thread_id=self._context.thread_id,
             run_id=self._context.run_id,
+            user=self._said.user,
+            release=self._said.release,
+            metadata=self._said.metadata,
         )
         return _without(span, self._request.key)
 
@@ -292,6 +305,9 @@ def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
         attributes[known or f"treadle.request.{name}"] = _bounded(value)
         if name == _NEWER_LIMIT:  # so that a later run can send the same name
             attributes[f"treadle.request.{name}"] = _bounded(value)
+    metadata = request.body.values.get("metadata")
+    if isinstance(metadata, Mapping) and (session := claude_code_session(metadata.get("user_id"))):
+        attributes["user.id"] = session.user
     tools = request.body.values.get("tools") or request.body.values.get("functions")
     if tools:
         attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
@@ -345,13 +361,6 @@ def _bounded(value: object) -> JsonValue:
     return json.dumps(value, ensure_ascii=False)[:_WRITTEN_LIMIT]
 
 
-def _thread(request: CallRequest) -> str | None:
-    """The id of the conversation in a request of the Responses API."""
-    given = request.body.values.get("conversation")
-    named = given.get("id") if isinstance(given, Mapping) else given
-    return named if isinstance(named, str) and named else None
-
-
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:
     """The use that the provider reports for an attempt, or else an estimate from its texts."""
     succeeded = attempt.status is not None and attempt.status < 400
@@ -387,6 +396,12 @@ def _without(span: Span, key: str | None) -> Span:
         error=clean(span.error),
         thread_id=clean(span.thread_id),
         run_id=clean(span.run_id),
+        user=clean(span.user),
+        release=clean(span.release),
+        metadata={
+            name: without_key(value, key) if isinstance(value, str) else value
+            for name, value in span.metadata.items()
+        },
         labels=tuple(without_key(label, key) for label in span.labels),
         attributes={
             name: without_key(value, key) if isinstance(value, str) else value

@@ -229,7 +229,13 @@ class Gateway:
             return
         by_name = dict(headers)
         request = CallRequest(
-            operation, content, body, headers, _query(scope), read_context(by_name), _key(by_name)
+            operation,
+            content,
+            body,
+            headers,
+            _query(scope),
+            read_context(by_name, body.values),
+            _key(by_name),
         )
         self._calls += 1
         call = Finished(request, start_ns)

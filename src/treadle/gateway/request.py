@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from treadle.gateway.refusals import RefusalError
 from treadle.spans.span import given_labels
+from treadle.spans.vocabularies.metadata import THREADS_IN_METADATA
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 """The format of the header `traceparent` (W3C Trace Context, section 3.2).
@@ -33,18 +34,68 @@ class TraceContext:
     labels: tuple[str, ...]
 
 
-def read_context(headers: Mapping[str, str]) -> TraceContext:
-    """Parse the headers, whose names are in lower case. Invalid values are ignored."""
+def read_context(
+    headers: Mapping[str, str], values: Mapping[str, object] | None = None
+) -> TraceContext:
+    """Parse the headers, whose names are in lower case. Invalid values are ignored.
+
+    `values` is the parsed body. It may name the thread if the headers do not.
+    """
     parent = _parent(headers.get("traceparent", ""))
     trace_id, parent_id = parent or (_new_id(128), None)
     labels = (label.strip()[:_LABEL_LIMIT] for label in headers.get("x-label", "").split(","))
     return TraceContext(
         trace_id=trace_id,
         parent_id=parent_id,
-        thread_id=_id(headers.get("x-thread-id")),
+        thread_id=_id(headers.get("x-thread-id")) or _thread(values or {}),
         run_id=_id(headers.get("x-run-id")),
         labels=given_labels(labels)[:_LABELS],
     )
+
+
+def _thread(values: Mapping[str, object]) -> str | None:
+    """The thread that a body names: in its metadata, or as its conversation (Responses API)."""
+    metadata = values.get("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    session = claude_code_session(given.get("user_id"))
+    conversation = values.get("conversation")
+    if isinstance(conversation, Mapping):
+        conversation = conversation.get("id")
+    names = [*map(given.get, THREADS_IN_METADATA), session and session.id, conversation]
+    return next((name for each in names if isinstance(each, str) and (name := _id(each))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCodeSession:
+    """The user and the session that Claude Code sends together in `metadata.user_id`."""
+
+    user: str
+    id: str
+
+
+_CLAUDE_CODE_USER = re.compile(r"(user_[0-9a-f]+_account_[\w-]*?)_session_([\w-]+)", re.ASCII)
+
+
+def claude_code_session(user_id: object) -> ClaudeCodeSession | None:
+    """Split the `metadata.user_id` of Claude Code. The result is None for other texts.
+
+    Each session of Claude Code has another value, so the whole text does not identify a user.
+    """
+    if not isinstance(user_id, str):
+        return None
+    match = _CLAUDE_CODE_USER.fullmatch(user_id)
+    if match is not None:
+        return ClaudeCodeSession(*match.groups())
+    if not user_id.startswith("{"):
+        return None
+    try:
+        parts = json.loads(user_id)
+    except (ValueError, RecursionError):
+        return None
+    user, session = parts.get("account_uuid") or parts.get("device_id"), parts.get("session_id")
+    if isinstance(user, str) and isinstance(session, str) and session:
+        return ClaudeCodeSession(user, session)
+    return None
 
 
 def new_span_id() -> str:

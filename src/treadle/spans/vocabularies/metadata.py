@@ -9,6 +9,7 @@ METADATA = (
     "metadata", "langsmith.metadata", "langfuse.observation.metadata", "langfuse.trace.metadata",
     "mlflow.trace.metadata", "ai.telemetry.metadata", "ai.settings.context",
     "traceloop.association.properties", "llm.metadata", "gen_ai.request.metadata",
+    "treadle.request.metadata",
 )  # fmt: skip
 """Metadata that an application attaches: an object, JSON text, or one attribute for each key."""
 
@@ -29,7 +30,7 @@ _USERS = (
     "langfuse.user.id", "langfuse.trace.user_id", "user.id", "enduser.id", "user", "user_id",
     "userId", "mlflow.trace.user", "gen_ai.user.id", "gen_ai.user", "gen_ai.request.user",
     "llm.user", "langsmith.trace.user_id", "enduser.pseudo.id", "treadle.user", "x-user-id",
-    "http.request.header.x-user-id",
+    "http.request.header.x-user-id", "treadle.request.user", "treadle.request.safety_identifier",
 )  # fmt: skip
 _USERS_IN_METADATA = (
     "user_id", "userId", "user.id", "user", "enduser.id", "mlflow.trace.user", "langfuse_user_id",
