@@ -13,6 +13,15 @@ async def test_a_key_of_the_conversation_works_in_the_prompt(tmp_path: Path) -> 
         assert "Esc again: rewind" in terminal.text()
 
 
+async def test_escape_in_the_transcript_goes_back_to_the_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("It adds.")]) as terminal:
+        await terminal.ask("Hello")
+        terminal.app.screen.query_one(Transcript).focus()
+        await terminal.pilot.press("escape", "escape")
+        assert terminal.app.area.prompt.has_focus
+        assert "Esc again: rewind" in terminal.text()
+
+
 async def test_keys_of_the_prompt_scroll_the_transcript(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer("word\n\n" * 40)]) as terminal:
         await terminal.ask("Hello")

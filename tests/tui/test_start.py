@@ -61,13 +61,11 @@ async def test_treadle_without_a_command_answers_and_resumes(repo: Path) -> None
         await quit_terminal(screen)
 
 
-async def test_keys_typed_before_the_first_screen_reach_the_prompt(repo: Path) -> None:
-    async with chat(repo) as screen:
-        screen.type("early keys")
-        await screen.until(lambda: "\x1b[?1049h" in screen.raw, "the screen to open")
-        await screen.shows(
-            "│ early keys"
-        )  # in the frame of the prompt; the terminal also echoes the keys
+async def test_message_typed_before_the_first_screen_is_sent(repo: Path) -> None:
+    """The terminal sends a line feed for Enter at this time."""
+    async with chat(repo, replies=(Answer("It adds."),)) as screen:
+        screen.type("early question\r")
+        await screen.shows("> early question", "It adds.")
         await quit_terminal(screen)
 
 

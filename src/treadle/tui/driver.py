@@ -12,6 +12,8 @@ from textual.message import Message
 
 from treadle.tui.input_parser import InputParser
 
+_LINE_FEED = "ctrl+j"
+
 
 class TerminalDriver(LinuxDriver):
     """Writes to standard output, and ends the application when the terminal is closed.
@@ -38,9 +40,15 @@ class TerminalDriver(LinuxDriver):
         super().process_message(message)
 
     def take_keys(self) -> None:
-        """Pass on the keys that were held, and from now on hold no more keys."""
+        """Pass on the keys that were held, and from now on hold no more keys.
+
+        Until this process sets its mode, a terminal sends a line feed for Enter. So a line feed
+        at the end is passed on as Enter.
+        """
         with self._lock:
             held, self._held = self._held or [], None
+            if held and isinstance(held[-1], Key) and held[-1].key == _LINE_FEED:
+                held[-1] = Key("enter", "\r")
             for message in held:
                 super().process_message(message)
 

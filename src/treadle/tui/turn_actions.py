@@ -128,7 +128,8 @@ class TurnActions(App[None]):
     async def action_end_turn(self) -> None:
         """End the running shell command or turn.
 
-        If neither runs and the prompt is empty, two Escape keys in a row open the rewind.
+        If neither runs, go back to the prompt. In an empty prompt, two Escape keys in a row open
+        the rewind.
         """
         if self._command is not None:
             self._command.cancel()
@@ -137,6 +138,8 @@ class TurnActions(App[None]):
             await self._workbench.result().cancel(self.state.running[0])
         elif self._sending:
             self._ends_at_start = True
+        elif self.focused is not self.area.prompt:
+            self.area.prompt.focus()
         elif self.area.prompt.draft.is_empty:
             now = self._clock.monotonic()
             if self._escaped is not None and now - self._escaped <= REWIND_SECONDS:
