@@ -4,7 +4,7 @@ import { client, getJson, ok } from "../../api/client";
 import type { ListedSpan, RunSummary, SpanContent } from "../../api/schema";
 import { type MarkedText, textBytes, unmarked, wholeValue } from "../../components/messages/blobs";
 import { isObject, messagesInText, parsed } from "../../components/messages/chat";
-import { textMessage } from "../../components/messages/message";
+import { type Message, textMessage } from "../../components/messages/message";
 import { type Call, merged, repeatsAnswers } from "./merging";
 
 export interface Said extends Call {
@@ -33,16 +33,31 @@ async function readRun(run: RunSummary, queries: QueryClient, signal: AbortSigna
   const [last, ...earlier] = calls;
   if (!last) return withoutCalls(run);
   const newest = await readCall(last, queries, signal);
-  if (earlier.length === 0 || newest.left || repeatsAnswers(newest.request)) {
-    return { ...newest, error: last.error };
-  }
-  // Requests that contain only new messages, such as those that name the previous reply.
+  const isWhole = repeatsAnswers(newest.request) && hasQuestion(newest.request, run.question);
+  if (earlier.length === 0 || newest.left || isWhole) return { ...newest, error: last.error };
+  // Requests that contain only new messages, or only those of one agent of several.
   const others = await Promise.all(earlier.map((call) => readCall(call, queries, signal)));
   const inOrder = [newest, ...others].toReversed();
   const left = page.pagination.next_cursor
     ? `Only its last ${MOST_CALLS} model calls are shown.`
     : (others.find((call) => call.left)?.left ?? null);
   return { ...merged(inOrder), error: last.error, left };
+}
+
+const COMPARED = 80;
+
+/** Whether a message of a person begins as the question of the run does, of which spaces differ. */
+function hasQuestion(request: readonly Message[], question: string | null): boolean {
+  const wanted = inShort(question ?? "");
+  return request.some(
+    ({ role, parts }) =>
+      role === "user" &&
+      parts.some((part) => part.kind === "text" && inShort(part.text).startsWith(wanted)),
+  );
+}
+
+function inShort(text: string): string {
+  return text.trim().replaceAll(/\s+/g, " ").slice(0, COMPARED);
 }
 
 /** A run without a model call has the input and output of its root. */
