@@ -18,9 +18,7 @@ const versions = packages.map((name) => {
 const isVersion7 = versions[0][1].startsWith("7.");
 const lacks = { "fail/call/error type": "the client's own class is AI_APICallError" };
 for (const span of isVersion7 ? ["call", "tool"] : []) {
-  for (const figure of ["user", "labels", "metadata"]) {
-    lacks[`chat/${span}/${figure}`] = "only the agent and its steps have the context";
-  }
+  lacks[`chat/${span}/labels`] = "only the spans of the agent and its steps have the tags";
 }
 
 const openai = createOpenAI({ baseURL: process.env.PROVIDER_URL, apiKey: "none" });
