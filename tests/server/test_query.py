@@ -102,3 +102,35 @@ async def test_values_and_facets_are_counted_under_the_filter(repo: Path) -> Non
             assert field in refused.json()["error"]["message"]
         wrong = await served.http.get("/api/v1/facets", params={"query": "status:eror"})
         assert wrong.status_code == 422
+
+
+async def test_users_and_metadata_are_fields(repo: Path) -> None:
+    team = {"tenant": "acme", "team name": "a"}
+    seeded(
+        repo,
+        made("root", user="alice", release="1.4", metadata=team),
+        made("call", parent_id="root", model="gpt-5"),
+        made("other", trace_id="t2", user="bob", metadata={"tenant": "globex"}),
+    )
+    async with serving(repo) as served:
+        names = [each["name"] for each in (await served.get("/query/fields"))["data"]]
+        assert {"metadata.tenant", 'metadata."team name"', "user"} <= set(names)
+        assert "metadata" not in names
+        found = await served.get("/query/values", field="metadata.tenant", prefix="a")
+        assert found["field"] == "metadata.tenant"
+        assert counts(found["values"]) == {"acme": 2}
+        facets = (await served.get("/facets", query="model:gpt-5"))["data"]
+        by_name = {each["field"]: counts(each["values"]) for each in facets}
+        assert by_name["user"] == {"alice": 1}
+        assert by_name['metadata."team name"'] == {"a": 1}
+        for query in ("user:alice", "release:1.4", 'metadata."team name":a', "metadata.tenant:AC*"):
+            spans = (await served.get("/spans", query=query))["data"]
+            assert {each["span_id"] for each in spans} == {"root", "call"}
+            assert {each["user"] for each in spans} == {"alice"}
+            assert {each["metadata"]["tenant"] for each in spans} == {"acme"}
+            (run,) = (await served.get("/runs", query=query))["data"]
+            assert (run["user"], run["release"]) == ("alice", "1.4")
+        groups = (await served.get("/groups", group_by='metadata."team name"'))["data"]
+        assert [(each["value"], each["spans"]) for each in groups] == [("a", 2)]
+        refused = await served.http.get("/api/v1/groups", params={"group_by": "tenant"})
+        assert refused.status_code == 422

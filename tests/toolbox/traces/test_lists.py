@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -358,3 +359,16 @@ def test_answer_to_any_record_is_bounded_json(
             content.encode()
             assert json.loads(content)["ok"] is True
             assert estimate(content) <= most
+
+
+def test_further_conditions_select_users_and_metadata(recordings: Recordings) -> None:
+    named = replace(tool_call("named"), user="alice", metadata={"tenant": "acme"})
+    recordings.record(named)
+
+    (row,) = recordings.ok("fetch_spans", where="user:alice metadata.tenant:acme")["data"]
+    (group,) = recordings.ok("fetch_groups", groupBy="metadata.tenant", where="user:alice")["data"]
+    refused = recordings.failed("fetch_spans", where="tenant:acme")
+
+    assert (row["span_id"], row["user"], row["metadata"]) == ("named", "alice", {"tenant": "acme"})
+    assert (group["value"], group["spans"]) == ("acme", 1)
+    assert "tenant" in refused.error.message

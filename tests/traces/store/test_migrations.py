@@ -16,6 +16,7 @@ from tests.traces.store.queries.random_spans import random_span
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
+from treadle.traces.query import MetadataKey
 from treadle.traces.store import span_merge
 from treadle.traces.store.migrations import VERSION
 from treadle.traces.store.schema import TABLES
@@ -226,3 +227,22 @@ def test_embeddings_of_an_earlier_form_are_counted(tmp_path: Path) -> None:
     assert dump(store, ()) == expected
     assert store.summary().sums.totals.cost == 0.5
     store.close()
+
+
+def test_users_of_earlier_records_are_read_from_their_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    attributes = {"user.id": "alice", "metadata": '{"tenant": "acme"}'}
+    root = replace(span("root"), attributes=attributes)
+    store = SqliteTraceStore.open(path)
+    store.write([root, span("call", "root", kind=SpanKind.MODEL)]).result()
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA user_version = 10")
+
+    store = SqliteTraceStore.open(path)
+    (group,) = store.groups(MetadataKey("tenant")).data
+    kept = store.span("trace", "root")
+    store.close()
+
+    assert (group.value, group.sums.totals.spans, group.sums.totals.model_calls) == ("acme", 2, 1)
+    assert kept == replace(root, user="alice", metadata={"tenant": "acme"})

@@ -134,3 +134,12 @@ def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         found = there.store.facets(query=some)
         assert not found.complete
         assert sum(counts_of(of(found, Field.STATUS)).values()) <= 4
+
+
+def test_key_with_a_value_for_each_span_is_not_a_facet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets, "_MAX_FACET_VALUES", 1)
+    with filled(Random(3)) as there:
+        keys = there.store.metadata_keys(limit=10)
+        assert keys == (MetadataKey("seats"),)
+        assert {each.field for each in there.store.facets().data} >= {"user", "metadata.seats"}
+        assert of(there.store.facets(), MetadataKey("tenant")).values == ()
