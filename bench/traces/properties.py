@@ -1,4 +1,4 @@
-"""Latency of lists and groups by user, release and metadata, and the cost of their storage.
+"""Latency of lists, groups and facets by user, release and metadata, in process.
 
 Run: python -m bench.traces.properties PATH --spans 100000 1000000
 
@@ -6,8 +6,6 @@ PATH is the SQLite file of a store. It is filled up to each number of spans and 
 Traces have ten spans over four weeks. One tenant has two fifths of the traces, and the rarest ones
 have a few. The root of a trace states the user, the tenant and the release. Half of the traces
 state them on every span, as some clients do.
-
-`--ingest` compares the time of writing spans without these values, in stores of two checkouts.
 """
 
 import argparse
@@ -40,11 +38,11 @@ _USER_WEIGHTS = tuple(accumulate(1 / (rank + 1) for rank in range(USERS)))
 _TENANT_WEIGHTS = tuple(accumulate([130.0] + [1.0] * (TENANTS - 10) + [0.05] * 9))
 
 
-def spans(first: int, count: int, *, named: bool = True) -> Iterator[list[Span]]:
+def spans(first: int, count: int) -> Iterator[list[Span]]:
     """Batches of the spans of `count` traces. The same number gives the same trace."""
     batch: list[Span] = []
     for number in range(first, first + count):
-        batch += _trace(number, named=named)
+        batch += _trace(number)
         if len(batch) >= BATCH:
             yield batch
             batch = []
@@ -52,7 +50,7 @@ def spans(first: int, count: int, *, named: bool = True) -> Iterator[list[Span]]
         yield batch
 
 
-def _trace(number: int, *, named: bool) -> list[Span]:
+def _trace(number: int) -> list[Span]:
     draw = random.Random(number)
     (user,) = draw.choices(range(USERS), cum_weights=_USER_WEIGHTS)
     (tenant,) = draw.choices(range(TENANTS), cum_weights=_TENANT_WEIGHTS)
@@ -60,7 +58,7 @@ def _trace(number: int, *, named: bool) -> list[Span]:
     release = f"1.{number // 10_000}"
     found: list[Span] = []
     for position in range(TRACE_SPANS):
-        states = named and (position == 0 or number % 2 == 0)
+        states = position == 0 or number % 2 == 0
         model = position % 3 == 1
         start = begin + position * 400_000
         kind = SpanKind.MODEL if model else SpanKind.TOOL
@@ -155,26 +153,11 @@ def measure(store: SqliteTraceStore, size: int) -> None:
         )
 
 
-def ingest(path: Path, count: int) -> None:
-    """Print the processor time of writing spans without a user, a release and metadata."""
-    batches = list(spans(0, count // TRACE_SPANS, named=False))
-    with closing(SqliteTraceStore.open(path)) as store:
-        before = time.process_time()
-        for batch in batches:
-            store.write(batch).result()
-        took = time.process_time() - before
-    say(f"{count:,} spans: {1e6 * took / count:.1f} µs of processor time for each")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--spans", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--ingest", type=int, metavar="N", help="write N spans without such values")
     options = parser.parse_args()
-    if options.ingest:
-        ingest(options.path, options.ingest)
-        return
     with closing(SqliteTraceStore.open(options.path)) as store:
         for size in sorted(options.spans):
             fill(store, size)
