@@ -1,9 +1,11 @@
 """Attributes of litellm's callback `otel` that the recorded client does not send."""
 
+import json
+
 import pytest
 
 from tests.spans.vocabularies.spelling import model
-from treadle.spans.span import JsonValue, Span
+from treadle.spans.span import JsonValue, Span, SpanKind
 from treadle.spans.vocabularies.mapper import to_span
 
 
@@ -47,3 +49,33 @@ def test_usage_in_pythons_notation_has_the_cached_tokens() -> None:
 def test_provider_is_the_prefix_of_the_model_without_a_system(system: str, wanted: str) -> None:
     span = call(litellm__provider__model="vertex_ai/gemini-pro", gen_ai__system=system)
     assert span.provider == wanted
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "operation"),
+    [
+        ("acompletion", SpanKind.MODEL, "chat"),
+        ("aresponses", SpanKind.MODEL, "chat"),
+        ("atext_completion", SpanKind.MODEL, "text_completion"),
+        ("aembedding", SpanKind.EMBEDDING, "embeddings"),
+        ("embedding", SpanKind.EMBEDDING, "embeddings"),
+        ("arerank", SpanKind.RETRIEVAL, "rerank"),
+    ],
+)
+def test_asynchronous_calls_have_the_kind_of_the_others(
+    function: str, kind: SpanKind, operation: str
+) -> None:
+    span = call(gen_ai__operation__name=function)
+    assert (span.kind, span.operation) == (kind, operation)
+
+
+def test_empty_text_next_to_a_tool_call_is_no_content() -> None:
+    empty: JsonValue = [{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]
+    span = call(
+        gen_ai__output__messages=empty,
+        gen_ai__completion__0__function_call__name="f",
+        gen_ai__completion__0__function_call__arguments="{}",
+    )
+    (reply,) = json.loads(span.output or "")
+    assert reply["content"] is None
+    assert reply["tool_calls"][0]["function"] == {"name": "f", "arguments": "{}"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.spans.span import Attributes
+from treadle.spans.span import Attributes, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import read_messages, tool_call
 from treadle.spans.vocabularies.values import (
@@ -22,6 +22,18 @@ CALL_ID = "litellm.call_id"
 In such a span, the attributes `metadata.…` are litellm's own, and not the application's.
 """
 
+_CALLS = {
+    "acompletion": (SpanKind.MODEL, "chat"),
+    "anthropic_messages": (SpanKind.MODEL, "chat"),
+    "aresponses": (SpanKind.MODEL, "chat"),
+    "atext_completion": (SpanKind.MODEL, "text_completion"),
+    "agenerate_content": (SpanKind.MODEL, "generate_content"),
+    "aembedding": (SpanKind.EMBEDDING, "embeddings"),
+    "rerank": (SpanKind.RETRIEVAL, "rerank"),
+    "arerank": (SpanKind.RETRIEVAL, "rerank"),
+}
+"""Functions of litellm whose names it sends as operations. Most of them are asynchronous."""
+
 _COMPLETIONS = "gen_ai.completion."
 _USERS = ("llm.user", "metadata.user_api_key_end_user_id", "metadata.user_api_key_user_id")
 
@@ -30,6 +42,8 @@ def _read(columns: SpanColumns) -> None:
     attributes = columns.raw.attributes
     if CALL_ID not in attributes:
         return
+    if (called := str(attributes.get("gen_ai.operation.name"))) in _CALLS:
+        columns.set_kind(*_CALLS[called])
     if columns.provider is None and not attributes.get("gen_ai.system"):
         provider, slash, _model = str(attributes.get("litellm.provider.model")).partition("/")
         columns.provider = canonical_provider(provider) if slash else None
@@ -65,7 +79,8 @@ def _reply_with_calls(attributes: Attributes) -> str | None:
     if not calls or any("tool_calls" in message for message in messages):
         return None
     reply = messages[0] if messages else {"role": "assistant", "content": None}
-    return to_json([{**reply, "tool_calls": calls}, *messages[1:]])
+    content = reply.get("content") or None
+    return to_json([{**reply, "content": content, "tool_calls": calls}, *messages[1:]])
 
 
 VOCABULARY = Vocabulary(_read, prefixes=frozenset({"litellm"}))

@@ -8,17 +8,19 @@ from typing import Any
 
 from treadle.events.types import Usage
 from treadle.llm.usage import read_usage
-from treadle.spans.span import Attributes, SpanKind
+from treadle.spans.span import Attributes, SpanEvent, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
-from treadle.spans.vocabularies.messages import messages_json
+from treadle.spans.vocabularies.messages import Message, messages_json, read_messages, tool_call
 from treadle.spans.vocabularies.values import (
     as_content,
     as_dollars,
     as_name,
     as_text,
     canonical_provider,
+    list_items,
     parse_json,
     summarize_vectors,
+    to_json,
 )
 
 _KINDS = {
@@ -90,12 +92,11 @@ def _text(value: Any) -> str | None:
 
 
 def _read_usage(columns: SpanColumns, attributes: Attributes, reply: Any) -> None:
-    chunks = [event for event in columns.raw.events if event.name.startswith(_CHUNK)]
+    chunks = _chunks(columns)
     columns.set_first_token(min((chunk.at_us for chunk in chunks), default=None))
     usage = _reported_usage(reply)
     if usage is None and chunks:
-        last = max(chunks, key=lambda chunk: chunk.at_us)
-        usage = _reported_usage(parse_json(last.attributes.get("mlflow.chunk.value")))
+        usage = _reported_usage(parse_json(chunks[-1].attributes.get("mlflow.chunk.value")))
     counts = parse_json(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(counts, dict):
         columns.set_tokens(
@@ -127,6 +128,8 @@ def _reported_usage(reply: Any) -> Usage | None:
 
 def _read_contents(columns: SpanColumns, attributes: Attributes, request: Any, reply: Any) -> None:
     given, answered = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
+    if columns.kind in (SpanKind.MODEL, None) and columns.output is None:
+        columns.output = _reply_with_streamed_calls(columns)
     if given is None and answered is None:
         columns.output = columns.output or _reply_with_items(attributes)
     elif columns.kind is SpanKind.MODEL:
@@ -140,6 +143,49 @@ def _read_contents(columns: SpanColumns, attributes: Attributes, request: Any, r
     if columns.output is None:
         # MLflow encodes a returned text as JSON. Other results stay JSON.
         columns.output = as_content(reply if isinstance(reply, str) else answered)
+
+
+def _reply_with_streamed_calls(columns: SpanColumns) -> str | None:
+    """Return the reply with the tool calls of its chunks, or None for other replies.
+
+    MLflow leaves the tool calls out when it joins the chunks of a stream.
+    """
+    calls: dict[int, Message] = {}
+    for chunk in _chunks(columns):
+        for fragment in _fragments(parse_json(chunk.attributes.get("mlflow.chunk.value"))):
+            function = fragment.get("function")
+            values = function if isinstance(function, dict) else {}
+            index = fragment.get("index")
+            call = calls.setdefault(
+                index if isinstance(index, int) else 0, tool_call(None, None, "")
+            )
+            call["id"] = call["id"] or fragment.get("id")
+            call["function"]["name"] = call["function"]["name"] or values.get("name")
+            call["function"]["arguments"] += as_text(values.get("arguments")) or ""
+    attributes = columns.raw.attributes
+    answered = attributes.get("mlflow.spanOutputs") or attributes.get("gen_ai.output.messages")
+    messages = read_messages(answered, "assistant")
+    if not calls or any(message.get("tool_calls") for message in messages):
+        return None
+    reply = messages[0] if messages else {"role": "assistant", "content": None}
+    content = reply.get("content") or None
+    return to_json([{**reply, "content": content, "tool_calls": [*calls.values()]}, *messages[1:]])
+
+
+def _fragments(chunk: Any) -> list[dict[str, Any]]:
+    """Return the parts of tool calls in a chunk of a stream of OpenAI's API."""
+    found: list[dict[str, Any]] = []
+    for choice in list_items(chunk.get("choices")) if isinstance(chunk, dict) else ():
+        delta = choice.get("delta") if isinstance(choice, dict) else None
+        calls = delta.get("tool_calls") if isinstance(delta, dict) else None
+        found += [each for each in list_items(calls) if isinstance(each, dict)]
+    return found
+
+
+def _chunks(columns: SpanColumns) -> list[SpanEvent]:
+    """Return the events with the chunks of a stream, in their order."""
+    chunks = [event for event in columns.raw.events if event.name.startswith(_CHUNK)]
+    return sorted(chunks, key=lambda chunk: chunk.at_us)
 
 
 def _vectors(reply: Any) -> str | None:

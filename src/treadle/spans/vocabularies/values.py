@@ -220,6 +220,8 @@ _PROVIDERS = {
     "azure": "azure.ai.openai",
     "azure-openai": "azure.ai.openai",
     "azure_openai": "azure.ai.openai",
+    "azure_text": "azure.ai.openai",
+    "text-completion-openai": "openai",
     "az.ai.inference": "azure.ai.inference",
     "aws": "aws.bedrock",
     "bedrock": "aws.bedrock",
