@@ -101,6 +101,15 @@ def is_metadata(key: str, value: JsonValue) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
+def inheritable_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return the labels of a root that the other spans of its trace inherit.
+
+    A label that Treadle sets describes only its span.
+    """
+    own = (*OWN_LABELS, BUDGET_LABEL, REPOSITORY_LABEL)
+    return tuple(label for label in labels if not label.startswith(own))
+
+
 class SpanKind(StrEnum):
     """The kind of an operation, which does not depend on the vocabulary of its attributes."""
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from treadle.traces.store import counted_calls, same_calls, statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
-from treadle.traces.store.statements import labels_of
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _NAMES = ", ".join(f"spans.{name}" for name in COLUMNS)
@@ -114,5 +113,5 @@ def _store(
     for row, new in changes:
         if row.counted != new.counted:
             difference = added(counters(new), counters(row), -1)
-            sums.count(row, labels_of(row.labels), traces[row.trace], difference, 1)
+            sums.count(row, traces[row.trace], difference, 1)
     connection.executemany(_UPDATE, [(new.counted, new.same_as, new.id) for _, new in changes])

@@ -141,11 +141,13 @@ class SpanRow(NamedTuple):
     same_as: Annotated[int | None, Column("INTEGER", "nothing")]
     """The key of the span that recorded the same call. It is NULL if there is none."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
-    """The labels as a JSON list. It is NULL if the span has no labels."""
+    """The labels as a JSON list, with those of the root of the trace. It is NULL without labels."""
     properties: Annotated[str | None, Column("TEXT", "span", own_properties)]
     """The properties of the span, and of the root of its trace (`store.properties`)."""
     inherited: Annotated[str | None, Column("TEXT", "nothing")]
     """The names of the properties that only the root states."""
+    inherited_labels: Annotated[str | None, Column("TEXT", "nothing")]
+    """The labels that only the root has, as a JSON list. They are in `labels` too."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 

@@ -19,7 +19,7 @@ from treadle.traces.store import connections, span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.results import Deleted, HeldTraces
-from treadle.traces.store.statements import labels_of, packed
+from treadle.traces.store.statements import packed
 from treadle.traces.store.sums import SumChanges, trace_states
 from treadle.traces.store.writer_thread import Writer
 
@@ -283,7 +283,7 @@ def _delete_some(
             for state in states.values():
                 for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(rows))):
                     row = SpanRow(*found)
-                    sums.add(row, labels_of(row.labels), state, -1)
+                    sums.add(row, state, -1)
                     state.remove(row)
                     rows.append(row)
             span_merge.delete_rows(connection, [row.id for row in rows])

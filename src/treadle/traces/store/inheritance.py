@@ -1,4 +1,4 @@
-"""Keeps the properties that spans inherit from the root of their trace up to date.
+"""Keeps the properties and labels that spans inherit from the root of their trace up to date.
 
 A root often arrives after the spans below it. Then the properties of these spans change, and with
 them the sums. The cost is proportional to the number of spans of the trace, and arises only if the
@@ -10,31 +10,43 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treadle.traces.store import statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
-from treadle.traces.store.properties import inherit, property_pairs
+from treadle.traces.store.properties import (
+    NO_INHERITANCE,
+    Inheritance,
+    inherit,
+    inherit_labels,
+    property_pairs,
+)
+from treadle.traces.store.statements import labels_of
 from treadle.traces.store.sums import SumChanges, TraceState
 
 _AT_ONCE = 500
 _ROWS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans INDEXED BY spans_of_trace
     WHERE trace = ? AND id > ? ORDER BY id LIMIT {_AT_ONCE}"""  # noqa: S608  (names of columns)
-_OF_ROOT = "SELECT properties, inherited FROM spans WHERE id = ?"
-_UPDATE = "UPDATE spans SET properties = ?, inherited = ? WHERE id = ?"
+_OF_ROOT = f"SELECT {', '.join(COLUMNS)} FROM spans WHERE id = ?"  # noqa: S608  (names of columns)
+_UPDATE = """
+    UPDATE spans SET properties = ?, inherited = ?, labels = ?, inherited_labels = ? WHERE id = ?"""
 _STORED = "SELECT id, properties FROM spans WHERE id IN ({}) AND properties NOTNULL"
+_DELETE_LABEL = "DELETE FROM span_labels WHERE label = ? AND span = ?"
 _DELETE = "DELETE FROM span_properties WHERE name = ? AND value = ? AND span = ?"
 
 
-def with_inherited(row: SpanRow, of_root: str | None) -> SpanRow:
-    """Return the row with the properties that it inherits. `of_root` are those of the root."""
-    if of_root is None and row.inherited is None:
+def with_inherited(row: SpanRow, of_root: Inheritance) -> SpanRow:
+    """Return the row with the properties and the labels that it inherits from the root."""
+    if of_root == NO_INHERITANCE and row.inherited is None and row.inherited_labels is None:
         return row
-    properties, inherited = inherit(row.properties, row.inherited, of_root)
-    return row._replace(properties=properties, inherited=inherited)
+    properties, inherited = inherit(row.properties, row.inherited, of_root.properties)
+    labels, inherited_labels = inherit_labels(row.labels, row.inherited_labels, of_root.labels)
+    return row._replace(
+        properties=properties, inherited=inherited, labels=labels, inherited_labels=inherited_labels
+    )
 
 
 def store(
     connection: sqlite3.Connection,
     states: Iterable[TraceState],
-    expected: Mapping[int, str | None],
+    expected: Mapping[int, Inheritance],
     sums: SumChanges,
 ) -> None:
     """Update the stored spans of traces whose root states other properties than before.
@@ -45,18 +57,23 @@ def store(
     for state in states:
         if state.empty or state.id not in expected:
             continue
-        of_root = expected[state.id]
+        inheritance = expected[state.id]
         if state.uprooted:
-            of_root = _of_root(connection, state)
-        alone = state.old_run is None and of_root == expected[state.id]
-        if alone or (of_root == expected[state.id] == state.inherited):
+            inheritance = of_root(connection, state)
+        alone = state.old_run is None and inheritance == expected[state.id]
+        if alone or (inheritance == expected[state.id] == state.inherited):
             continue
-        _update_trace(connection, state.id, of_root, sums)
+        update_trace(connection, state.id, inheritance, sums)
     sums.store_facets(connection)
 
 
-def insert(connection: sqlite3.Connection, rows: Iterable[SpanRow]) -> None:
-    """Add the properties of these rows to the index of properties."""
+def insert(connection: sqlite3.Connection, rows: Sequence[SpanRow]) -> None:
+    """Add the properties and the labels of these rows to their indexes."""
+    statements.insert(
+        connection,
+        "INSERT INTO span_labels (label, span)",
+        [(label, row.id) for row in rows for label in labels_of(row.labels)],
+    )
     statements.insert(
         connection,
         "INSERT INTO span_properties (name, value, span)",
@@ -74,17 +91,17 @@ def delete(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     connection.executemany(_DELETE, listed)
 
 
-def _of_root(connection: sqlite3.Connection, state: TraceState) -> str | None:
-    """Return the properties that the root of the trace states."""
+def of_root(connection: sqlite3.Connection, state: TraceState) -> Inheritance:
+    """Return what the other spans of the trace inherit from its root."""
     if state.rank is None or state.rank[0]:
-        return None
-    properties, inherited = connection.execute(_OF_ROOT, (state.root,)).fetchone()
-    own, _ = inherit(properties, inherited, None)
-    return own
+        return NO_INHERITANCE
+    row = SpanRow(*connection.execute(_OF_ROOT, (state.root,)).fetchone())
+    own = with_inherited(row, NO_INHERITANCE)
+    return Inheritance.of_root(own.properties, own.labels)
 
 
-def _update_trace(
-    connection: sqlite3.Connection, trace: int, of_root: str | None, sums: SumChanges
+def update_trace(
+    connection: sqlite3.Connection, trace: int, of_root: Inheritance, sums: SumChanges
 ) -> None:
     """Update the spans of a trace, in batches of limited size."""
     last = -(1 << 63)
@@ -94,7 +111,7 @@ def _update_trace(
         changed = []
         for row in rows:
             new = with_inherited(row, of_root)
-            if (new.properties, new.inherited) != (row.properties, row.inherited):
+            if new != row:
                 changed.append((row, new))
         _replace(connection, changed, sums)
 
@@ -103,10 +120,19 @@ def _replace(
     connection: sqlite3.Connection, changed: Sequence[tuple[SpanRow, SpanRow]], sums: SumChanges
 ) -> None:
     for row, new in changed:
-        sums.change_properties(row, new)
+        sums.change_inherited(row, new)
+    connection.executemany(
+        _DELETE_LABEL, [(label, row.id) for row, _ in changed for label in labels_of(row.labels)]
+    )
     connection.executemany(
         _DELETE,
         [(*pair, row.id) for row, _ in changed for pair in property_pairs(row.properties)],
     )
-    connection.executemany(_UPDATE, [(new.properties, new.inherited, new.id) for _, new in changed])
+    connection.executemany(
+        _UPDATE,
+        [
+            (new.properties, new.inherited, new.labels, new.inherited_labels, new.id)
+            for _, new in changed
+        ],
+    )
     insert(connection, [new for _, new in changed])

@@ -10,7 +10,7 @@ from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.spans.vocabularies.mapper import with_metadata
-from treadle.traces.store import call_counts, contents, span_merge
+from treadle.traces.store import call_counts, contents, inheritance, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
@@ -26,16 +26,17 @@ from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
 
-VERSION = 11
+VERSION = 12
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
 7 did not count embeddings. Versions up to 9 counted calls twice that an exporter and the gateway
-recorded in different traces. Versions up to 10 had no properties.
+recorded in different traces. Versions up to 10 had no properties. In
+versions up to 11, spans did not inherit labels.
 """
 
-_SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES = 3, 5, 8, 10, 11
+_SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -55,6 +56,10 @@ _EMBEDDINGS = f"""
 _FINISHED_CALLS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans
     WHERE id > ? AND coalesce(response_key, content_key) NOTNULL ORDER BY id LIMIT ?"""  # noqa: S608
+
+_LABELLED_ROOTS = """
+    SELECT trace_id FROM traces JOIN spans ON spans.id = traces.root
+    WHERE rooted AND labels NOTNULL"""
 
 _NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
 _HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
@@ -111,6 +116,8 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _match_calls(connection)
     if _SUMMED <= version < _WITH_PROPERTIES:
         _read_properties(connection)
+    if _SUMMED <= version < _INHERITED:
+        _inherit_labels(connection)
 
 
 def _make(connection: sqlite3.Connection, *, old: bool) -> None:
@@ -182,6 +189,16 @@ def _add_columns(connection: sqlite3.Connection) -> None:
             f"UPDATE spans SET {changes} WHERE id = ?",  # noqa: S608  (names of columns)
             [(*(getattr(row, name) for name in added), key) for key, row in rows],
         )
+
+
+def _inherit_labels(connection: sqlite3.Connection) -> None:
+    """Give the labels of each root to the other spans of its trace."""
+    for (trace_id,) in connection.execute(_LABELLED_ROOTS).fetchall():
+        sums = SumChanges()
+        for state in trace_states(connection, [trace_id]).values():
+            inheritance.update_trace(connection, state.id, state.inherited, sums)
+        sums.store_facets(connection)
+        sums.store(connection, ())
 
 
 def _read_properties(connection: sqlite3.Connection) -> None:

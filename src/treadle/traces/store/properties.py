@@ -6,12 +6,16 @@ often state a user only on the root, but the model calls below the root have the
 
 The column `properties` has all properties of a span as a JSON object. The column `inherited` has
 the names of the inherited ones as a JSON list. Both are NULL if they are empty.
+
+The labels of spans are inherited in the same way. The column `labels` has all labels, and
+`inherited_labels` has the inherited ones.
 """
 
 import json
 from functools import lru_cache
+from typing import NamedTuple
 
-from treadle.spans.span import Scalar, Span
+from treadle.spans.span import Scalar, Span, inheritable_labels
 from treadle.traces.query.conditions import METADATA_PREFIX, Field
 from treadle.traces.store.statements import Text, pack_text
 
@@ -49,6 +53,45 @@ def property_pairs(properties: str | None) -> Pairs:
         return ()
     values = json.loads(properties)
     return tuple((pack_text(name), pack_text(value)) for name, value in values.items())
+
+
+class Inheritance(NamedTuple):
+    """What the root of a trace gives to its other spans, as values of columns.
+
+    These are its properties, and the labels that can be inherited.
+    """
+
+    properties: str | None
+    labels: str | None
+
+    @classmethod
+    def of_root(cls, properties: str | None, labels: str | None) -> "Inheritance":
+        """Return the inheritance from a root with these values of the columns."""
+        return cls(properties, _inheritable(labels))
+
+
+NO_INHERITANCE = Inheritance(None, None)
+
+
+@lru_cache(_CACHED)
+def _inheritable(labels: str | None) -> str | None:
+    found = inheritable_labels(json.loads(labels)) if labels else ()
+    return json.dumps(found) if found else None
+
+
+@lru_cache(_CACHED)
+def inherit_labels(
+    labels: str | None, inherited: str | None, of_root: str | None
+) -> tuple[str | None, str | None]:
+    """Return the columns `labels` and `inherited_labels` of a span below a root.
+
+    The parameters are as in `inherit`.
+    """
+    former = json.loads(inherited) if inherited else []
+    own = [label for label in json.loads(labels) if label not in former] if labels else []
+    added = [label for label in json.loads(of_root) if label not in own] if of_root else []
+    every = sorted({*own, *added})
+    return json.dumps(every) if every else None, json.dumps(added) if added else None
 
 
 @lru_cache(_CACHED)

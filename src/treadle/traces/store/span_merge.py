@@ -15,6 +15,7 @@ from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.examinations import KEYED_BY_SPAN
+from treadle.traces.store.properties import NO_INHERITANCE, Inheritance
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
 from treadle.traces.store.statements import Text, labels_of, packed
@@ -93,7 +94,6 @@ class PreparedSpan:
     new_blobs: NewBlobs
     texts: tuple[str, str, str]
     """The search texts of name, input and output."""
-    labels: tuple[Text, ...]
 
 
 def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
@@ -126,7 +126,6 @@ def _prepared(span: Span) -> PreparedSpan:
         data=data,
         new_blobs=new_blobs,
         texts=texts,
-        labels=tuple(packed(label) or "" for label in sorted(set(span.labels))),
     )
 
 
@@ -158,14 +157,14 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
     sums = SumChanges()
     for change in changes:
         if change.before:
-            sums.add(change.before, labels_of(change.before.labels), change.state, -1)
+            sums.add(change.before, change.state, -1)
             change.state.remove(change.before, change.row)
     for change in changes:
         change.state.add(change.row)
-    new_roots = _properties_of_roots(changes)
+    new_roots = _inheritances(changes)
     for change in changes:
         change.row = inheritance.with_inherited(change.row, new_roots[change.state.id])
-        sums.add(change.row, change.span.labels, change.state)
+        sums.add(change.row, change.state)
     delete_rows(connection, [change.before.id for change in changes if change.before])
     _insert(connection, changes)
     touched = {change.state.id: change.state for change in changes}
@@ -178,18 +177,19 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
     sums.store(connection, counted.values())
 
 
-def _properties_of_roots(changes: Iterable[_Change]) -> dict[int, str | None]:
-    """Return the properties that the root of each trace states, by the key of the trace.
+def _inheritances(changes: Iterable[_Change]) -> dict[int, Inheritance]:
+    """Return what spans inherit from the root of each trace, by the key of the trace.
 
-    If a change removed the root, its properties are returned, until the new root is known.
+    If a change removed the root, its inheritance is returned, until the new root is known.
     """
-    found: dict[int, str | None] = {}
+    found: dict[int, Inheritance] = {}
     for change in changes:
         state = change.state
         found.setdefault(state.id, state.inherited)
         if change.row.id == state.root:
             rooted = state.rank is not None and not state.rank[0]
-            found[state.id] = change.row.properties if rooted else None
+            of_root = Inheritance.of_root(change.row.properties, change.row.labels)
+            found[state.id] = of_root if rooted else NO_INHERITANCE
     return found
 
 
@@ -335,11 +335,6 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
         connection,
         "INSERT INTO blob_uses (span, hash)",
         [(change.row.id, key) for change in ordered for key in sorted(change.span.new_blobs)],
-    )
-    statements.insert(
-        connection,
-        "INSERT INTO span_labels (label, span)",
-        [(label, change.row.id) for change in ordered for label in change.span.labels],
     )
     inheritance.insert(connection, [change.row for change in ordered])
     statements.insert(

@@ -7,6 +7,7 @@ may hold the lock for up to 5 ms. Therefore one statement writes about a hundred
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
@@ -86,9 +87,10 @@ def unpacked(value: Text) -> str:
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
-def labels_of(column: str | None) -> list[Text]:
+@lru_cache(4_096)
+def labels_of(column: str | None) -> tuple[Text, ...]:
     """Return the labels in a value of `spans.labels`, each packed as by `pack_text`."""
-    return [pack_text(label) for label in json.loads(column)] if column else []
+    return tuple(pack_text(label) for label in json.loads(column)) if column else ()
 
 
 T = TypeVar("T")

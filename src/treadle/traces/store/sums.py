@@ -22,8 +22,8 @@ from treadle.traces.store.counters import (
     counters,
     nothing,
 )
-from treadle.traces.store.properties import property_pairs
-from treadle.traces.store.statements import Text
+from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, property_pairs
+from treadle.traces.store.statements import Text, labels_of
 
 Rank = tuple[bool, bool, int, bool, Text]
 
@@ -32,7 +32,7 @@ _TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTER_NAMES)
 _STATES = f"""
     SELECT traces.trace_id, traces.id, traces.own_run, traces.own_thread, run_id, root,
         traces.start_us, traces.last_us,
-        spans.own_thread, spans.properties,
+        spans.own_thread, spans.properties, spans.labels,
         spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
     FROM traces LEFT JOIN spans ON spans.id = traces.root
     WHERE traces.trace_id IN ({{}})"""  # noqa: S608  (names of columns)
@@ -82,8 +82,8 @@ class TraceState:
     start_us: int | None = None
     last_us: int | None = None
     sums: Counters = field(default_factory=nothing)
-    inherited: str | None = None
-    """The properties that the stored spans of the trace inherit from its root."""
+    inherited: Inheritance = NO_INHERITANCE
+    """What the stored spans of the trace inherit from its root."""
     unnamed: bool = False
     """Whether a span that named a run or a thread was removed, or no longer names it."""
     shrunk: bool = False
@@ -170,14 +170,17 @@ def trace_states(
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
     rows = statements.select(connection, _STATES, unique)
-    for trace_id, id_, run, thread, run_id, root, start, last, named, properties, *rest in rows:
+    for row in rows:
+        trace_id, id_, run, thread, run_id, root, start, last, named, properties, labels = row[:11]
+        rest = row[11:]
         sums = list(rest[4:])
         rank = None if rest[3] is None else _rank(*rest[:4])
         own = thread if named is None else named
         found[trace_id] = TraceState(
             id_, trace_id, run_id, sums, run, own, named, root, rank, start, last, sums
         )
-        found[trace_id].inherited = None if rank is None or rank[0] else properties
+        if rank is not None and not rank[0]:
+            found[trace_id].inherited = Inheritance.of_root(properties, labels)
     new = [trace_id for trace_id in unique if trace_id not in found]
     if new:
         (last,) = connection.execute("SELECT number FROM given WHERE what = 'trace'").fetchone()
@@ -288,9 +291,9 @@ class SumChanges:
         self._properties: dict[tuple[Text, Text], Counters] = {}
         self._facets: dict[tuple[Text, Text, int], int] = defaultdict(int)
 
-    def add(self, row: SpanRow, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
+    def add(self, row: SpanRow, state: TraceState, sign: int = 1) -> None:
         """Add the span with this row, or subtract it if `sign` is -1."""
-        self.count(row, labels, state, counters(row), sign)
+        self.count(row, state, counters(row), sign)
         trace = row.trace
         self._facets["operation", row.operation, trace] += sign
         for facet, value in (
@@ -300,32 +303,32 @@ class SumChanges:
         ):
             if value is not None:
                 self._facets[facet, value, trace] += sign
-        for label in labels:
-            self._facets["label", label, trace] += sign
-        for name, value in property_pairs(row.properties):
-            self._facets[name, value, trace] += sign
+        self._count_inheritable_facets(row, sign)
 
-    def change_properties(self, before: SpanRow, row: SpanRow) -> None:
-        """Subtract the properties of the row `before`, and add those of its new form `row`."""
+    def change_inherited(self, before: SpanRow, row: SpanRow) -> None:
+        """Subtract the labels and properties of the row `before`, and add those of `row`."""
         for each, sign in ((before, -1), (row, 1)):
-            self._count_properties(each, counters(each), sign)
-            for name, value in property_pairs(each.properties):
-                self._facets[name, value, each.trace] += sign
+            self._count_inheritable(each, counters(each), sign)
+            self._count_inheritable_facets(each, sign)
 
-    def count(
-        self, row: SpanRow, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
-    ) -> None:
+    def _count_inheritable_facets(self, row: SpanRow, sign: int) -> None:
+        for label in labels_of(row.labels):
+            self._facets["label", label, row.trace] += sign
+        for name, value in property_pairs(row.properties):
+            self._facets[name, value, row.trace] += sign
+
+    def count(self, row: SpanRow, state: TraceState, share: Counters, sign: int) -> None:
         """Add `share` to all sums that include the span, or subtract it if `sign` is -1."""
         state.count(share, sign)
         hour = row.start_us // HOUR_US * HOUR_US
         key = (hour, row.model or "", row.operation)
         self._hours[key] = added(self._hours.get(key) or nothing(), share, sign)
-        for label in labels:
-            self._count_value("label", label, hour, share, sign)
-        self._count_properties(row, share, sign)
+        self._count_inheritable(row, share, sign)
 
-    def _count_properties(self, row: SpanRow, share: Counters, sign: int) -> None:
+    def _count_inheritable(self, row: SpanRow, share: Counters, sign: int) -> None:
         hour = row.start_us // HOUR_US * HOUR_US
+        for label in labels_of(row.labels):
+            self._count_value("label", label, hour, share, sign)
         for each in property_pairs(row.properties):
             self._count_value(*each, hour, share, sign)
             known = self._properties.get(each) or nothing()

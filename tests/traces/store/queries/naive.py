@@ -32,6 +32,7 @@ class NaiveSpan:
     thread: str
     counted: bool
     properties: Mapping[str, str]
+    labels: tuple[str, ...]
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -61,7 +62,7 @@ class NaiveSpan:
 
 
 def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
-    """The most complete version of each span, with its run and its thread."""
+    """The most complete version of each span, with its run, its thread and its inherited values."""
     spans: dict[tuple[str, str], Span] = {}
     for span in versions:
         key = (span.trace_id, span.span_id)
@@ -75,8 +76,11 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
         run = run_of[span.trace_id]
         thread = threads[run]
         own_thread = run if thread is None else thread
-        properties = _properties(_root(spans.values(), span.trace_id)) | _properties(span)
-        found.append(NaiveSpan(span, run, own_thread, key in counted_keys, properties))
+        root = _root(spans.values(), span.trace_id)
+        properties = _properties(root) | _properties(span)
+        labels = tuple(sorted({*span.labels, *_inherited_labels(root)}))
+        counted = key in counted_keys
+        found.append(NaiveSpan(span, run, own_thread, counted, properties, labels))
     return found
 
 
@@ -84,6 +88,11 @@ def _root(spans: Iterable[Span], trace_id: str) -> Span | None:
     root = true_root([each for each in spans if each.trace_id == trace_id])
     is_child = root is not None and root.parent_id not in {None, root.span_id}
     return None if is_child else root
+
+
+def _inherited_labels(root: Span | None) -> list[str]:
+    """The labels of a root that Treadle did not set."""
+    return [] if root is None else [each for each in root.labels if "treadle:" not in each]
 
 
 def _properties(span: Span | None) -> dict[str, str]:
@@ -145,7 +154,7 @@ def _fits(found: NaiveSpan, condition: Condition) -> bool:
         Field.KIND: [span.kind.value],
         Field.OPERATION: [span.operation],
         Field.NAME: [span.name],
-        Field.LABEL: list(span.labels),
+        Field.LABEL: found.labels,
         Field.STATUS: [span.status.value],
         Field.MODEL: [span.model],
         Field.PROVIDER: [span.provider],
@@ -256,7 +265,7 @@ def groups(
             GroupBy.MODEL: [span.model or ""],
             GroupBy.THREAD: [found.thread],
             GroupBy.RUN: [found.run],
-            GroupBy.LABEL: list(span.labels),
+            GroupBy.LABEL: list(found.labels),
             GroupBy.OPERATION: [span.operation],
         }
         if not isinstance(by, GroupBy) or by not in values:

@@ -40,7 +40,7 @@ def values_of(found: NaiveSpan, field: AnyField) -> set[str]:
         Field.RUN: found.run,
     }.get(field)
     if field is Field.LABEL:
-        return set(span.labels)
+        return set(found.labels)
     return {value} if value else set()
 
 

@@ -95,7 +95,7 @@ def check_summary(
         if (calls := [each for each in tools if each.name == name])
     }
     assert {label.name: label.count for label in summary.labels} == Counter(
-        label for each in spans for label in set(each.labels)
+        label for found in fitting for label in found.labels
     )
     for shown, key in ((summary.slowest, SortKey.DURATION), (summary.most_expensive, SortKey.COST)):
         wanted = [found for found in fitting if key is SortKey.DURATION or (found.nano or 0) > 0]

@@ -73,7 +73,7 @@ def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
             assert row.sums.totals.model_calls == sums.model_calls
             assert row.sums.errors == sums.errors
             assert set(row.models) == {each.span.model for each in run.spans} - {None}
-            assert set(row.labels) == {label for each in run.spans for label in each.span.labels}
+            assert set(row.labels) == {label for each in run.spans for label in each.labels}
         assert not expected
 
 

@@ -1,0 +1,102 @@
+"""The labels of a root are labels of all spans of its trace, whenever the root arrives."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from tests.spans.runs import span
+from tests.traces.store.dumps import dump
+from treadle.events.types import Usage
+from treadle.spans.span import ANALYST_LABEL, BUDGET_LABEL, Span, SpanKind
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query import GroupBy
+from treadle.traces.query.language import parse_query
+
+ROOT = replace(
+    span("root", kind=SpanKind.RUN, end_us=9_000),
+    labels=("beta", f"{BUDGET_LABEL}team", ANALYST_LABEL),
+)
+CALL = replace(
+    span("call", "step", kind=SpanKind.MODEL), tokens=Usage(input=10, output=2), cost=0.5
+)
+STEP = replace(span("step", "root", kind=SpanKind.AGENT), labels=("alpha", "beta"))
+
+
+def stored(folder: Path, spans: Sequence[Span]) -> SqliteTraceStore:
+    store = SqliteTraceStore.open(folder / "traces.db")
+    for one in spans:
+        store.write([one]).result()
+    return store
+
+
+def costs(store: SqliteTraceStore) -> dict[str, float | None]:
+    groups = store.groups(GroupBy.LABEL).data
+    return {str(group.value): group.sums.totals.cost for group in groups}
+
+
+@pytest.mark.parametrize("order", list(permutations((ROOT, STEP, CALL))))
+def test_cost_of_a_label_includes_the_calls_below_the_root(
+    tmp_path: Path, order: Sequence[Span]
+) -> None:
+    with closing(stored(tmp_path, order)) as store:
+        assert costs(store)["beta"] == 0.5
+        assert costs(store)["alpha"] is None
+        found = store.spans(parse_query("label:beta", now_us=0)).data
+        assert {each.span_id: each.labels for each in found} == {
+            "root": ROOT.labels,
+            "step": ("alpha", "beta"),
+            "call": ("beta",),
+        }
+
+
+def test_labels_that_treadle_sets_are_not_inherited(tmp_path: Path) -> None:
+    with closing(stored(tmp_path, (ROOT, CALL))) as store:
+        assert costs(store)[f"{BUDGET_LABEL}team"] is None
+        assert costs(store)[ANALYST_LABEL] is None
+
+
+def test_labels_of_a_late_root_replace_those_of_the_earlier_one(tmp_path: Path) -> None:
+    earlier = replace(span("first"), labels=("gamma",))
+    with closing(stored(tmp_path, (earlier, CALL))) as store:
+        assert costs(store)["gamma"] == 0.5
+        store.write([ROOT]).result()
+        assert (costs(store)["gamma"], costs(store)["beta"]) == (None, 0.5)
+        unlabelled = replace(ROOT, labels=(), attributes={str(n): n for n in range(9)})
+        store.write([unlabelled]).result()
+        assert set(costs(store)) == {"gamma"}
+
+
+def test_labels_of_a_missing_parent_are_not_inherited(tmp_path: Path) -> None:
+    with closing(stored(tmp_path, (STEP, CALL))) as store:
+        assert costs(store)["beta"] is None
+
+
+def test_stored_span_keeps_its_own_labels(tmp_path: Path) -> None:
+    with closing(stored(tmp_path, (CALL, ROOT))) as store:
+        assert store.span(CALL.trace_id, "call") == CALL
+
+
+def test_spans_of_an_earlier_version_inherit_labels(tmp_path: Path) -> None:
+    root = replace(ROOT, labels=("beta",))
+    (tmp_path / "alone").mkdir()
+    with closing(stored(tmp_path, (root, CALL))) as store:
+        expected = dump(store)
+    with closing(stored(tmp_path / "alone", (root,))) as store, store.reader() as alone:
+        kept = alone.execute("SELECT * FROM rollups WHERE dimension = 'label'").fetchone()
+    with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
+        connection.execute("UPDATE spans SET labels = NULL WHERE span_id = 'call'")
+        connection.execute("ALTER TABLE spans DROP COLUMN inherited_labels")
+        connection.execute(
+            "DELETE FROM span_labels WHERE span IN (SELECT id FROM spans WHERE labels IS NULL)"
+        )
+        connection.execute("UPDATE trace_facets SET count = 1 WHERE facet = 'label'")
+        marks = ", ".join("?" * len(kept))
+        connection.execute(f"REPLACE INTO rollups VALUES ({marks})", kept)
+        connection.execute("PRAGMA user_version = 11")
+    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+        assert dump(store) == expected
