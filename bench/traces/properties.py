@@ -18,6 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from bench.traces.figures import say
+from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.traces.query import Condition, Field, GroupBy, MetadataKey, Operator, Query, Rows
@@ -123,6 +124,8 @@ def measure(store: SqliteTraceStore, size: int) -> None:
             f"summary, {what}": partial(store.summary, query),
         }
     asked |= {
+        "summary, one model": lambda: store.summary(of(Field.MODEL, MODELS[0])),
+        "by tenant, one model": lambda: store.groups(tenant, of(Field.MODEL, MODELS[0])),
         "by tenant": lambda: store.groups(tenant),
         "by user": lambda: store.groups(GroupBy.USER),
         "by tenant, a week": lambda: store.groups(tenant, recent),
@@ -143,9 +146,15 @@ def measure(store: SqliteTraceStore, size: int) -> None:
         end = time.monotonic() + 5
         while len(times) < REPEATS and (len(times) < 2 or time.monotonic() < end):
             before, worked = time.perf_counter(), time.thread_time()
-            ask()
+            try:
+                ask()
+            except StoreError as error:
+                say(f"{size:>9,} {what}: {error}")
+                break
             busy.append(1e3 * (time.thread_time() - worked))
             times.append(1e3 * (time.perf_counter() - before))
+        if not times:
+            continue
         middle = len(times) // 2
         say(
             f"{size:>9,} {what:<34} {sorted(times)[middle]:8.1f} ms,"

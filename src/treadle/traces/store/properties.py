@@ -46,6 +46,14 @@ def metadata_text(value: Scalar) -> str:
     return json.dumps(value)
 
 
+def encoded_pair(name: str, value: str) -> str:
+    """Return the text that a value of the column `properties` contains if it has this pair.
+
+    No other value contains the text, since a quotation mark within a name or a value is escaped.
+    """
+    return json.dumps({name: value})[1:-1]
+
+
 @lru_cache(_CACHED)
 def property_pairs(properties: str | None) -> Pairs:
     """Return the names and values in a value of the column `properties`."""

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled, walked
 from tests.traces.store.queries.random_spans import random_query, random_sort, random_span
 from treadle.errors import UsageError
+from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import conditions, span_pages, span_sources
 from treadle.traces.store.results import ListedSpan
@@ -37,6 +39,7 @@ def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None
         patch.setattr(span_sources, "_COUNTED_MATCHES", 3)
         patch.setattr(span_sources, "_SIFTED", 1)
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
+        patch.setattr(conditions, "_FEW_VALUES", 1)
         check_pages(Random(seed))
 
 
@@ -123,3 +126,18 @@ def test_a_cursor_of_another_query_or_order_is_refused() -> None:
 def test_a_page_that_cannot_be_is_refused(page: dict[str, int]) -> None:
     with filled(Random(1)) as there, pytest.raises(UsageError):
         there.store.spans(Query(), **page)  # type: ignore[arg-type]  # numbers by name
+
+
+def test_pattern_may_match_thousands_of_users(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    plain = random_span(Random(1))
+    store.write(
+        [replace(plain, trace_id=f"t{n}", user=f"u{n}", run_id=None) for n in range(1_200)]
+    ).result()
+
+    all_but_two = store.spans(parse_query("user:u* -user:u7,u8", now_us=0), limit=1)
+    others = store.spans(parse_query("not user:u1*", now_us=0), limit=1_000)
+    store.close()
+
+    assert all_but_two.pagination.total == 1_198
+    assert others.pagination.total == 1_200 - 311

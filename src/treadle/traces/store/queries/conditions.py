@@ -16,6 +16,7 @@ from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import PROPERTIES, Condition, Field, Operator, Query
+from treadle.traces.store.properties import encoded_pair
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value, packed, plain
 
@@ -130,6 +131,9 @@ _NAMED = {
 """Maps a field that is not in `rollups` to SQL that finds its next value in an index."""
 
 _NAMED_VALUES = "SELECT value FROM properties WHERE name = ? ORDER BY value LIMIT ?"
+
+_FEW_VALUES = 10
+"""The maximum number of values of a property that are searched in the row of each span."""
 
 _MAX_NAMES = 5_000
 _MAX_SIMILAR = 500
@@ -319,6 +323,11 @@ def _equal(condition: Condition) -> Sql:
             f" WHERE span_labels.span = s.id AND span_labels.label IN ({placeholders}))",
             values,
         )
+    if field in PROPERTIES and len(values) <= _FEW_VALUES:
+        # The index `spans_in_short` contains the column, so this needs no look-up for each span.
+        found = [encoded_pair(condition.about.value, str(each)) for each in condition.values]
+        tests = " OR ".join(["instr(s.properties, ?)"] * len(found)) or "FALSE"
+        return Sql(f"({tests})", tuple(found))
     if field in PROPERTIES:
         return Sql(
             "EXISTS (SELECT 1 FROM span_properties p"
