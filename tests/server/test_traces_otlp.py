@@ -237,7 +237,7 @@ async def test_secrets_are_redacted_before_storage(repo: Path) -> None:
     assert "[redacted:api-key], the auth of the session" in str(one.attributes)
     assert store.redactions()["api-key"] >= 1
     store.close()
-    for file in (repo.parent / "home" / "data").iterdir():
+    for file in filter(Path.is_file, (repo.parent / "home" / "data").rglob("*")):
         assert key.encode() not in file.read_bytes()
 
 
