@@ -3,6 +3,7 @@
 import base64
 import json
 import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -47,7 +48,7 @@ def reply(request: RecordedRequest) -> Script:
         text, call, used = _content(request, given)
         write = _response if request.path.endswith("/responses") else _chat
         script = write(request.body, text, call, used)
-    number = given.__hash__() & 0xFFFFFF
+    number = zlib.crc32(given.encode())
     model = str(request.body.get("model", "")).encode()
     steps = [
         each.replace(b'"fake-model"', b'"%b"' % model).replace(b"cmpl-1", b"cmpl-%d" % number)
