@@ -7,6 +7,7 @@ does here; the tests of further states, sizes and themes are slow.
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.fakes.replies import Answer
 from tests.page.axe import serious_faults
 from tests.page.browsing import NARROW, WIDE, Faults, asked_from_now, context_of, let_through
-from tests.page.recorded import failed_run, send
+from tests.page.recorded import exported, failed_run, send
 from tests.page.served import Served, serving
 
 
@@ -112,6 +113,33 @@ def active(page: Page) -> str:
 
 
 @pytest.mark.slow
+def test_runs_are_grouped_by_a_key_of_their_metadata(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path) as served, context_of(browser, served.address) as (page, _):
+        for trace, (user, tenant) in enumerate((("alice", "acme"), ("bob", "globex")), start=1):
+            root = exported(trace, "agent", trace=trace, user__id=user, metadata__tenant=tenant)
+            call = exported(
+                trace + 10,
+                "chat",
+                trace=trace,
+                parent=trace,
+                gen_ai__operation__name="chat",
+                gen_ai__request__model="gpt-5",
+            )
+            send(served, call, root)
+        page.goto("/runs")
+        expect(rows(page)).to_have_count(2)
+        choose(page, "No groups", "By metadata.tenant")
+        expect(row(page, "acme")).to_be_visible()
+        row(page, "acme").get_by_role("link").click()
+        expect(page).to_have_url("/runs?query=metadata.tenant%3Aacme")
+        expect(rows(page)).to_have_count(1)
+        search = page.get_by_role("combobox").first
+        search.fill("metadata.te")
+        expect(page.get_by_role("option", name="metadata.tenant")).to_be_visible()
+        search.fill("user:al")
+        expect(page.get_by_role("option", name="alice")).to_be_visible()
+
+
 def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
     choose(shown, "No groups", "By time")
     choose(shown, "by hour", "by day")
