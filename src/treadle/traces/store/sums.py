@@ -7,7 +7,7 @@ one.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -282,13 +282,20 @@ None means that there is no parent.
 """
 
 
+_Inheritable = tuple[int, str | None, str | None]
+"""The hour in which a span starts, and its columns `labels` and `properties`."""
+
+
+def _inheritable(row: SpanRow) -> _Inheritable:
+    return row.start_us // HOUR_US * HOUR_US, row.labels, row.properties
+
+
 class SumChanges:
     """The changes of the sums in one transaction. Call `add` in any order, then `store` once."""
 
     def __init__(self) -> None:
-        self._hours: dict[tuple[int, Text, Text], Counters] = {}
-        self._values: dict[tuple[Text, Text, int], Counters] = {}
-        self._properties: dict[tuple[Text, Text], Counters] = {}
+        self._hours: dict[tuple[Text, Text, _Inheritable], Counters] = {}
+        self._inherited: dict[_Inheritable, Counters] = {}
         self._facets: dict[tuple[Text, Text, int], int] = defaultdict(int)
 
     def add(self, row: SpanRow, state: TraceState, sign: int = 1) -> None:
@@ -307,8 +314,10 @@ class SumChanges:
 
     def change_inherited(self, before: SpanRow, row: SpanRow) -> None:
         """Subtract the labels and properties of the row `before`, and add those of `row`."""
+        share = counters(row)
         for each, sign in ((before, -1), (row, 1)):
-            self._count_inheritable(each, counters(each), sign)
+            key = _inheritable(each)
+            self._inherited[key] = added(self._inherited.get(key) or nothing(), share, sign)
             self._count_inheritable_facets(each, sign)
 
     def _count_inheritable_facets(self, row: SpanRow, sign: int) -> None:
@@ -320,25 +329,8 @@ class SumChanges:
     def count(self, row: SpanRow, state: TraceState, share: Counters, sign: int) -> None:
         """Add `share` to all sums that include the span, or subtract it if `sign` is -1."""
         state.count(share, sign)
-        hour = row.start_us // HOUR_US * HOUR_US
-        key = (hour, row.model or "", row.operation)
+        key = (row.model or "", row.operation, _inheritable(row))
         self._hours[key] = added(self._hours.get(key) or nothing(), share, sign)
-        self._count_inheritable(row, share, sign)
-
-    def _count_inheritable(self, row: SpanRow, share: Counters, sign: int) -> None:
-        hour = row.start_us // HOUR_US * HOUR_US
-        for label in labels_of(row.labels):
-            self._count_value("label", label, hour, share, sign)
-        for each in property_pairs(row.properties):
-            self._count_value(*each, hour, share, sign)
-            known = self._properties.get(each) or nothing()
-            self._properties[each] = added(known, share, sign)
-
-    def _count_value(
-        self, dimension: Text, value: Text, hour: int, share: Counters, sign: int
-    ) -> None:
-        at = (dimension, value, hour)
-        self._values[at] = added(self._values.get(at) or nothing(), share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
         """Store how many spans of each trace have each model, label or other facet value.
@@ -366,8 +358,17 @@ class SumChanges:
         self._store_hours(connection)
         self._store_properties(connection)
 
+    def _inheritable_sums(self) -> Iterator[tuple[_Inheritable, Counters]]:
+        for (_, _, key), share in self._hours.items():
+            yield key, share
+        yield from self._inherited.items()
+
     def _store_properties(self, connection: sqlite3.Connection) -> None:
-        changes = {key: share for key, share in self._properties.items() if any(share)}
+        sums: dict[tuple[Text, Text], Counters] = {}
+        for (_, _, properties), share in self._inheritable_sums():
+            for pair in property_pairs(properties):
+                sums[pair] = added(sums.get(pair) or nothing(), share)
+        changes = {key: share for key, share in sums.items() if any(share)}
         ordered = sorted(changes, key=lambda key: (*_order(key[0]), *_order(key[1])))
         statements.insert(
             connection,
@@ -382,11 +383,20 @@ class SumChanges:
 
     def _store_hours(self, connection: sqlite3.Connection) -> None:
         sums: dict[tuple[Text, Text, int], Counters] = {}
-        for (hour, model, operation), share in self._hours.items():
-            for dimension, value in (("all", ""), ("model", model), ("operation", operation)):
-                at = (dimension, value, hour)
-                sums[at] = added(sums.get(at) or nothing(), share)
-        sums |= self._values
+
+        def add(dimension: Text, value: Text, hour: int, share: Counters) -> None:
+            at = (dimension, value, hour)
+            sums[at] = added(sums.get(at) or nothing(), share)
+
+        for (model, operation, (hour, _, _)), share in self._hours.items():
+            add("all", "", hour, share)
+            add("model", model, hour, share)
+            add("operation", operation, hour, share)
+        for (hour, labels, properties), share in self._inheritable_sums():
+            for label in labels_of(labels):
+                add("label", label, hour, share)
+            for name, value in property_pairs(properties):
+                add(name, value, hour, share)
         changes = {key: share for key, share in sums.items() if any(share)}
         statements.insert(
             connection,
