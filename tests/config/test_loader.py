@@ -178,6 +178,7 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
         "approve",
         "embed",
         "fallback_models",
+        "native_api",
     )
     spending = {("limits", name) for name in ("tokens", "cost", "unknown_price")}
     for path in setting_paths(Settings):

@@ -12,6 +12,7 @@ is answered with 400 and raised as AssertionError when the block ends.
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -48,6 +49,12 @@ class RecordedRequest:
 
 Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
 """A callable receives the request, for replies that depend on it."""
+
+
+_PLAYED = re.compile(
+    r"/(chat/completions|responses|embeddings|messages|messages/count_tokens|models/[^/]+:\w+)(\?.*)?$"
+)
+"""Matches the paths of the requests that take a script."""
 
 
 class FakeProvider:
@@ -141,7 +148,7 @@ class FakeProvider:
         for model, offers in self._vendors.items():
             if request.path.endswith(f"/models/{model}/endpoints"):
                 return body({"data": {"id": model, "endpoints": list(offers)}})
-        if not request.path.endswith(("/chat/completions", "/responses", "/embeddings")):
+        if not _PLAYED.search(request.path):
             return error(404, f"no such path: {request.path}")
         async with self._arrived:
             self.requests.append(request)

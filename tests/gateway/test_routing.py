@@ -15,9 +15,12 @@ from tests.fakes.replies import Answer, Cut, Pause, Script, delta, error, sse
 from tests.gateway.running import MESSAGES, running, settings
 from treadle.config.model import Settings
 from treadle.errors import ConfigError
-from treadle.gateway.request import Body, CallRequest, Operation, read_context
+from treadle.gateway.apis import Operation, Target
+from treadle.gateway.request import Body, CallRequest, read_context
 from treadle.gateway.routing import Router
 from treadle.llm.embedded import MODEL_NAME
+
+CHAT = Target(Operation.CHAT, "/chat/completions")
 
 EMBEDDED_ID = f"embedded/{MODEL_NAME}"
 
@@ -243,7 +246,7 @@ def request(values: Any, **headers: str) -> CallRequest:
     content = json.dumps(values).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return CallRequest(
-        Operation.CHAT, content, Body.read(content), tuple(named.items()), "", read_context(named)
+        CHAT, content, Body.read(content), tuple(named.items()), "", read_context(named)
     )
 
 

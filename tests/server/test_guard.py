@@ -62,6 +62,11 @@ async def test_beyond_loopback_every_request_needs_the_token(repo: Path) -> None
             right = {"Authorization": f"Bearer {token}"}
             assert (await http.get(tools, headers=right)).status_code == 200
             assert (await http.get(f"{tools}?token={token}")).status_code == 401
+            for header in ("x-api-key", "x-goog-api-key"):
+                assert (await http.get(tools, headers={header: token})).status_code == 200
+                assert (await http.get(tools, headers={header: "wrong"})).status_code == 401
+            call = await http.post("/v1/messages", json={}, headers={"x-api-key": token})
+            assert call.json()["error"]["type"] == "invalid_request_error"
             own = {"X-Treadle-Token": token}
             found = await http.get("/api/v1/code/search?q=add", headers=own)
             assert found.status_code == 200

@@ -53,11 +53,16 @@ CheckParser = Literal[
 ]
 
 
+NativeApi = Literal["anthropic", "gemini"]
+
+
 class ProviderSettings(Section):
     """One OpenAI-compatible endpoint."""
 
     base_url: Annotated[Address | None, NeedsConsent()] = None
     """Address up to and including the version, for example `http://127.0.0.1:8080/v1`."""
+    native_api: Annotated[NativeApi | None, NeedsConsent()] = None
+    """API that the server offers in addition to OpenAI's. The gateway forwards its calls there."""
     api_key_env: Annotated[VariableName | None, NeedsConsent()] = None
     """Name of the environment variable that holds the API key."""
     api_key_keyring: Annotated[str | None, NeedsConsent()] = None

@@ -60,8 +60,8 @@ class AnswerCache:
         digest = blake2b(digest_size=32)
         headers = [(n, v) for n, v in request.headers if n in self._key_headers]
         for part in (
-            request.operation.path, request.query, request.key or "", repr(headers),
-            repr(request.context.labels),
+            request.target.path_for(request.named_model or ""), request.query, request.key or "",
+            repr(headers), repr(request.context.labels),
         ):  # fmt: skip
             text = part.encode("utf-8", "surrogateescape")
             digest.update(len(text).to_bytes(8, "big") + text)

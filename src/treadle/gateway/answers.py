@@ -7,44 +7,32 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from treadle.events.types import Usage
+from treadle.gateway import anthropic_answers, gemini_answers
+from treadle.gateway.apis import Api, Operation
 from treadle.gateway.attempts import COPY_LIMIT, Attempt
 from treadle.gateway.conversion import merge_assistant_messages, messages_of_items
-from treadle.gateway.request import CallRequest, Operation
+from treadle.gateway.media_notes import base64_size
+from treadle.gateway.recorded_answer import (
+    Read,
+    Timed,
+    events_of,
+    ids_of,
+    object_of,
+    texts_of,
+    to_json,
+)
+from treadle.gateway.request import CallRequest
 from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage
 from treadle.llm.provider_errors import ProviderError
 from treadle.llm.reply_assembler import DeltaAssembler
-from treadle.llm.reply_stream import Data, SseReader
 from treadle.llm.usage import read_cost, read_usage
 
-Timed = tuple[int, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The content of an answer.
-
-    A field that the answer does not state is None. `output` is the output as JSON, or the text of
-    an answer that is not JSON. `first_ns` is the time of the first token in Unix nanoseconds.
-    """
-
-    output: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    cost: float | None = None
-    finish_reasons: tuple[str, ...] = ()
-    response_id: str | None = None
-    response_model: str | None = None
-    first_ns: int | None = None
-    error: str | None = None
-    error_type: str | None = None
-    dimensions: int | None = None
-    """The number of dimensions of each embedding."""
-    unreadable: bool = False
+_NATIVE = {Api.ANTHROPIC: anthropic_answers.read, Api.GEMINI: gemini_answers.read}
 
 
 def read_answer(request: CallRequest, attempt: Attempt) -> Read:
@@ -54,6 +42,8 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
         return _failure(attempt, b"".join(block for _, block in blocks))
     streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
     try:
+        if (read := _NATIVE.get(request.target.api)) is not None:
+            return read(attempt.endpoint, blocks, streamed=streamed)
         if streamed and request.operation is Operation.RESPONSES:
             return _responses_stream(attempt.endpoint, blocks)
         if streamed:
@@ -122,7 +112,7 @@ def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read
     except ProviderError as failed:
         error = failed
     usage, cost = assembler.reported_usage
-    found = Read(usage=usage, cost=cost, **_ids_of(body))
+    found = Read(usage=usage, cost=cost, **ids_of(body))
     if error is not None:
         return replace(found, error=error.message, error_type=error.kind.value)
     if request.operation is Operation.EMBEDDINGS:
@@ -131,8 +121,8 @@ def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read
     messages = [choice["message"] for choice in choices if "message" in choice]
     return replace(
         found,
-        output=_to_json(messages) if messages else content.decode("utf-8", "replace"),
-        finish_reasons=_texts(choice.get("finish_reason") for choice in choices),
+        output=to_json(messages) if messages else content.decode("utf-8", "replace"),
+        finish_reasons=texts_of(choice.get("finish_reason") for choice in choices),
     )
 
 
@@ -145,9 +135,18 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
     usage = found.usage
     if usage.input is not None and usage.output is None:
         usage = replace(usage, output=0)  # an embedding has no output tokens
-    sizes = {len(vector) for vector in vectors if isinstance(vector, list)}
+    sizes = {size for vector in vectors if (size := _dimensions(vector)) is not None}
     summary = {"embeddings": len(vectors), "dimensions": min(sizes, default=None)}
-    return replace(found, usage=usage, output=_to_json(summary), dimensions=summary["dimensions"])
+    return replace(found, usage=usage, output=to_json(summary), dimensions=summary["dimensions"])
+
+
+def _dimensions(vector: object) -> int | None:
+    """The dimensions of a vector, which is a list of numbers, or base64 text of 4-byte numbers."""
+    if isinstance(vector, list):
+        return len(vector)
+    if isinstance(vector, str) and vector:
+        return base64_size(vector) // 4
+    return None
 
 
 def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
@@ -157,11 +156,11 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Time
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
-    for at, data in _events(blocks):
-        chunk = _object(data.text)
+    for at, data in events_of(blocks):
+        chunk = object_of(data.text)
         if chunk is None:
             continue
-        named = named or _ids_of(chunk)
+        named = named or ids_of(chunk)
         try:
             if data.event == "error":
                 raise provider_errors.from_body(endpoint, chunk)
@@ -184,10 +183,10 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Time
             continue  # nothing arrived
     usage, cost = base.reported_usage
     return Read(
-        output=_to_json(messages) if messages else None,
+        output=to_json(messages) if messages else None,
         usage=usage,
         cost=cost,
-        finish_reasons=_texts(own.finish_reason for _, own in sorted(choices.items())),
+        finish_reasons=texts_of(own.finish_reason for _, own in sorted(choices.items())),
         first_ns=first_ns,
         error=error.message if error else None,
         error_type=error.kind.value if error else None,
@@ -201,8 +200,8 @@ def _responses_stream(endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
     done: list[object] = []
     text: list[str] = []
     error: ProviderError | None = None
-    for at, data in _events(blocks):
-        event = _object(data.text)
+    for at, data in events_of(blocks):
+        event = object_of(data.text)
         if event is None:
             continue
         kind = str(event.get("type") or data.event)
@@ -233,13 +232,13 @@ def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
     incomplete = body.get("incomplete_details")
     reason = incomplete.get("reason") if isinstance(incomplete, dict) else body.get("status")
     return Read(
-        output=_to_json(messages) if messages else None,
+        output=to_json(messages) if messages else None,
         usage=read_usage(usage),
         cost=read_cost(usage.get("cost")),
-        finish_reasons=_texts([reason]),
+        finish_reasons=texts_of([reason]),
         error=failed.message if failed else None,
         error_type=failed.kind.value if failed else None,
-        **_ids_of(body),
+        **ids_of(body),
     )
 
 
@@ -249,41 +248,6 @@ def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
         str(tool["name"]) for tool in names if isinstance(tool, Mapping) and "name" in tool
     )
     return DeltaAssembler(endpoint, turn=0, tools=offered)
-
-
-def _events(blocks: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
-    """The events of a stream, each with the time at which it arrived completely.
-
-    Some servers omit the blank lines between events. The lines of such a block then become separate
-    events.
-    """
-    reader, at = SseReader(), 0
-    for at, block in blocks:
-        yield from ((at, each) for event in reader.feed(block) for each in _lines(event))
-    yield from ((at, each) for event in reader.end() for each in _lines(event))
-
-
-def _lines(event: object) -> Iterator[Data]:
-    if not isinstance(event, Data):
-        return
-    if "\n" in event.text and _object(event.text) is None:
-        yield from (Data(line, event.event) for line in event.text.split("\n"))
-    else:
-        yield event
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _ids_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The id and the model of the answer."""
-    names = {"response_id": body.get("id"), "response_model": body.get("model")}
-    return {name: value for name, value in names.items() if isinstance(value, str) and value}
 
 
 def _message(message: AssistantMessage) -> dict[str, object]:
@@ -301,14 +265,6 @@ def _message(message: AssistantMessage) -> dict[str, object]:
             for call in message.calls
         ]
     return written
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(value for value in values if isinstance(value, str) and value)
 
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")

@@ -374,7 +374,7 @@ class Breakpoints:
             breakpoint_id=by.id,
             state=HeldState.WAITING,
             operation=request.operation.value,
-            model=str(request.body.values.get("model", "")),
+            model=request.named_model or "",
             at_us=now,
             expires_us=now + round(limit),
             on_expiry=by.on_expiry or self._settings.on_expiry,
@@ -460,12 +460,12 @@ class Breakpoints:
 
 
 def _holds(each: Breakpoint, request: CallRequest) -> bool:
-    model = request.body.values.get("model")
+    model = request.named_model
     return (
         each.enabled
         and (not each.labels or matches(each.labels, request.context.labels))
         and each.thread_id in (None, request.context.thread_id)
-        and (each.model is None or (isinstance(model, str) and matches((each.model,), (model,))))
+        and (each.model is None or (model is not None and matches((each.model,), (model,))))
     )
 
 

@@ -15,7 +15,7 @@ from treadle.clock import Clock
 from treadle.config.gateway import GatewayBudget
 from treadle.events.types import Usage
 from treadle.gateway.refusals import RefusalError
-from treadle.gateway.request import CallRequest, Operation
+from treadle.gateway.request import CallRequest
 from treadle.gateway.routing import matches
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.prices import cost
@@ -73,8 +73,10 @@ class Planned:
 _USUAL_OUTPUT = 1_024
 """The number of output tokens that are reserved for an answer without a maximum."""
 
-_OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-_CHOICES = ("n", "best_of")
+_OUTPUT_LIMITS = (
+    "max_completion_tokens", "max_output_tokens", "max_tokens", "maxOutputTokens"
+)  # fmt: skip
+_CHOICES = ("n", "best_of", "candidateCount")
 
 
 def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
@@ -88,7 +90,7 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
     # A request may set the limit under several names. The provider may use any of them, so the
     # largest counts.
     declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
-    output = 0 if request.operation is Operation.EMBEDDINGS else declared
+    output = declared if request.operation.generates else 0
     tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
     usage = Usage(input=given, output=tokens.tokens - given)
     costs = [0.0 if each.provider == EMBEDDED else cost(each, usage) for each in targets]
@@ -98,7 +100,8 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
 
 def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
     """The values of the parameters `names` that are numbers of at least 1."""
-    values = [request.body.values.get(name) for name in names]
+    parameters = request.parameters
+    values = [parameters.get(name) for name in names]
     return [
         int(min(each, MAX_TOKENS))
         for each in values

@@ -15,13 +15,20 @@ from urllib.parse import urlsplit
 
 from treadle import __version__
 from treadle.events.types import Usage
-from treadle.gateway.answers import Read, read_answer
+from treadle.gateway.answers import read_answer
+from treadle.gateway.apis import Api, Operation
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
 from treadle.gateway.conversion import merge_assistant_messages, messages_of_request
+from treadle.gateway.native_requests import (
+    anthropic_request_messages,
+    chat_tools,
+    gemini_embedding_texts,
+    gemini_request_messages,
+)
+from treadle.gateway.recorded_answer import Read
 from treadle.gateway.request import (
     CallRequest,
-    Operation,
     claude_code_session,
     new_span_id,
     without_key,
@@ -50,6 +57,15 @@ _PARAMETERS = {
     "stop": "gen_ai.request.stop_sequences",
     "stream": "gen_ai.request.stream",
     "dimensions": "gen_ai.embeddings.dimension.count",
+    "topP": "gen_ai.request.top_p",
+    "topK": "gen_ai.request.top_k",
+    "maxOutputTokens": "gen_ai.request.max_tokens",
+    "frequencyPenalty": "gen_ai.request.frequency_penalty",
+    "presencePenalty": "gen_ai.request.presence_penalty",
+    "candidateCount": "gen_ai.request.choice.count",
+    "stop_sequences": "gen_ai.request.stop_sequences",
+    "stopSequences": "gen_ai.request.stop_sequences",
+    "outputDimensionality": "gen_ai.embeddings.dimension.count",
     "service_tier": "openai.request.service_tier",
 }
 """The OpenTelemetry attributes of request parameters."""
@@ -62,8 +78,14 @@ _CONTENTS = frozenset({
 })  # fmt: skip
 """Parameters that have their own fields in a span.
 
-If a parameter is neither here nor in `_PARAMETERS`, its attribute is named `treadle.request.NAME`.
+If a parameter is neither here nor in `_PARAMETERS`, its attribute is named `treadle.request.NAME`,
+or `treadle.API.request.NAME` for the APIs of Anthropic and Gemini.
 """
+
+_NATIVE_CONTENTS = _CONTENTS | {
+    "system", "contents", "systemInstruction", "system_instruction", "content", "requests",
+}  # fmt: skip
+"""These parameters in the APIs of Anthropic and Gemini."""
 
 _RESOURCE = {
     "service.name": "treadle",
@@ -119,7 +141,7 @@ class _Shared:
         }
         if parts.port is not None:
             attributes["server.port"] = parts.port
-        if request.operation is not Operation.EMBEDDINGS:
+        if request.target.api is Api.OPENAI and request.operation.generates:
             kind = "responses" if request.operation is Operation.RESPONSES else "chat_completions"
             attributes["openai.api.type"] = kind
         if number > 1:
@@ -159,8 +181,7 @@ class _Shared:
             "treadle.gateway.attempts": len(attempts),
             **self._decisions(),
         }
-        model = self._request.body.values.get("model")
-        name = model if isinstance(model, str) else ""
+        name = self._request.named_model or ""
         if name:
             attributes["gen_ai.request.model"] = name
         status, error = (last.status, last.error) if last else (SpanStatus.OK, None)
@@ -296,19 +317,26 @@ def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> pric
 
 def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
     attributes: dict[str, JsonValue] = {}
-    for name, value in request.body.values.items():
-        if name in _CONTENTS or value is None:
+    api = request.target.api
+    contents = _CONTENTS if api is Api.OPENAI else _NATIVE_CONTENTS
+    prefix = "treadle.request." if api is Api.OPENAI else f"treadle.{api.value}.request."
+    for name, value in request.parameters.items():
+        if name in contents or value is None:
             continue
         known = _PARAMETERS.get(name)
         if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
             value = [value]  # noqa: PLW2901
-        attributes[known or f"treadle.request.{name}"] = _bounded(value)
+        if name == "metadata" and api is not Api.OPENAI:
+            known = "gen_ai.request.metadata"
+        attributes[known or prefix + name] = _bounded(value)
         if name == _NEWER_LIMIT:  # so that a later run can send the same name
             attributes[f"treadle.request.{name}"] = _bounded(value)
     metadata = request.body.values.get("metadata")
     if isinstance(metadata, Mapping) and (session := claude_code_session(metadata.get("user_id"))):
         attributes["user.id"] = session.user
     tools = request.body.values.get("tools") or request.body.values.get("functions")
+    if api is not Api.OPENAI:
+        tools = chat_tools(request.tools)
     if tools:
         attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
     return attributes
@@ -337,6 +365,11 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
 def _input(request: CallRequest) -> str | None:
     """The input of the call: messages in the form of chat requests, or texts to embed."""
     values = request.body.values
+    if request.target.api is Api.ANTHROPIC:
+        return _to_json(anthropic_request_messages(values))
+    if request.target.api is Api.GEMINI:
+        embeds = request.operation is Operation.EMBEDDINGS
+        return _to_json((gemini_embedding_texts if embeds else gemini_request_messages)(values))
     if request.operation is Operation.EMBEDDINGS:
         given = values.get("input")
         return given if isinstance(given, str) else _to_json(given)

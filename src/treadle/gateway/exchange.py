@@ -11,6 +11,7 @@ from treadle.clock import Clock
 from treadle.config.gateway import GatewaySettings
 from treadle.gateway.answer_cache import AnswerCache, Kept
 from treadle.gateway.answers import UsageFilter, unpacked
+from treadle.gateway.apis import Api
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, planned_use
@@ -224,7 +225,8 @@ class Exchange:
     async def _new_attempt(self, endpoint: Endpoint, *, ask_for_usage: bool) -> Attempt:
         request = self._call.request
         body = request.content
-        if ask_for_usage or request.body.values.get("model") != endpoint.model:
+        in_body = request.target.api is not Api.GEMINI  # Gemini has the model in the URL
+        if ask_for_usage or (in_body and request.body.values.get("model") != endpoint.model):
             if len(body) < _LARGE:
                 body = request.body.encode(endpoint.model, ask_for_usage=ask_for_usage)
             else:
@@ -242,14 +244,14 @@ class Exchange:
         """
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
-        headers += authorization(endpoint)
+        headers += authorization(endpoint, request.key_header(endpoint.api_key))
         headers.append(self._parts.upstream.hops.onward())
         if request.context.parent_id is not None:
             headers.append(("traceparent", traceparent(request.context.trace_id, attempt.span_id)))
         try:
             response = await self._parts.upstream.post(
                 endpoint,
-                request.operation.path + request.query,
+                request.target.path_for(endpoint.model) + request.query,
                 headers,
                 attempt.body,
                 stream=request.stream,
@@ -288,7 +290,7 @@ class Exchange:
             status=504 if error.kind in {FaultKind.STALLED, FaultKind.TIMEOUT} else 502,
             code=error.kind.value,
         )
-        content = refusal.body()
+        content = refusal.body(self._call.request.target.api)
         return _Failure(error, refusal.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:

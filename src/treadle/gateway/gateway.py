@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qs
 
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
@@ -19,6 +20,7 @@ from treadle.errors import TreadleError, UsageError
 from treadle.events import EventBus
 from treadle.events.types import Notice
 from treadle.gateway.answer_cache import AnswerCache
+from treadle.gateway.apis import Api, Operation, Target, api_of, find_target
 from treadle.gateway.attempts import Finished
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, Used, sums_of
@@ -35,7 +37,7 @@ from treadle.gateway.exchange import (
 )
 from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
-from treadle.gateway.request import Body, CallRequest, Operation, read_context
+from treadle.gateway.request import Body, CallRequest, read_context
 from treadle.gateway.routing import Router
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
@@ -48,7 +50,14 @@ Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-_OPERATIONS = {operation.path: operation for operation in Operation}
+
+_CHAT = Target(Operation.CHAT, "/chat/completions")
+_SERVED = {
+    Api.OPENAI: "GET /v1/models, POST /v1/chat/completions, /v1/responses or /v1/embeddings",
+    Api.ANTHROPIC: "POST /v1/messages or /v1/messages/count_tokens",
+    Api.GEMINI: "POST /v1beta/models/MODEL:generateContent or MODEL:streamGenerateContent",
+}
+"""The paths that a client of each API can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,10 @@ class Health:
 
 
 class Gateway:
-    """Serves the paths below `/v1/`. Callers create a gateway with the method `open`."""
+    """Serves the paths below `/v1/` and `/v1beta/`.
+
+    Callers create a gateway with the method `open`.
+    """
 
     def __init__(self, parts: Parts, models: Models, recorder: CallRecorder) -> None:
         self._parts = parts
@@ -152,7 +164,7 @@ class Gateway:
         """
         content = json.dumps(body).encode("ascii")
         request = CallRequest(
-            Operation.CHAT,
+            _CHAT,
             content,
             Body.read(content),
             tuple(headers.items()),
@@ -191,31 +203,29 @@ class Gateway:
         return Health(self._calls, loss.count, loss.reason)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request, whose path starts with `/v1/`."""
+        """Answer one request, whose path starts with `/v1/` or `/v1beta/`."""
         try:
             self._parts.upstream.hops.check(scope["headers"])
         except RefusalError as loop:
             await _refuse(send, loop)
             return
         path = str(scope["path"]).removeprefix("/v1")
-        operation = _OPERATIONS.get(path)
-        if scope["method"] == "POST" and operation is not None:
-            await self._call(operation, scope, receive, send)
+        target = find_target(scope["method"], scope["path"])
+        if target is not None:
+            await self._call(target, scope, receive, send)
         elif scope["method"] == "GET" and (path == "/models" or path.startswith("/models/")):
             await self._list(path.removeprefix("/models").removeprefix("/"), send)
         else:
-            there = "GET /v1/models, POST /v1/chat/completions, /v1/responses or /v1/embeddings"
+            api = api_of(scope["path"])
             error = RefusalError(
                 f"There is no {scope['method']} {scope['path']}.",
-                hint=f"Use {there}.",
+                hint=f"Use {_SERVED[api]}.",
                 status=404,
                 code="not_found",
             )
-            await _refuse(send, error)
+            await _refuse(send, error, api)
 
-    async def _call(
-        self, operation: Operation, scope: Message, receive: Receive, send: Send
-    ) -> None:
+    async def _call(self, target: Target, scope: Message, receive: Receive, send: Send) -> None:
         start_ns = time.time_ns()
         headers = _headers(scope)
         try:
@@ -225,17 +235,17 @@ class Gateway:
             _refuse_encoded(headers)
             body = await read_body(content)
         except RefusalError as error:
-            await _refuse(send, error)
+            await _refuse(send, error, target.api)
             return
         by_name = dict(headers)
         request = CallRequest(
-            operation,
+            target,
             content,
             body,
             headers,
-            _query(scope),
+            _query(scope, target.api),
             read_context(by_name, body.values),
-            _key(by_name),
+            _key(by_name) or _key_in_query(scope, target.api),
         )
         self._calls += 1
         call = Finished(request, start_ns)
@@ -255,7 +265,7 @@ class Gateway:
         except RefusalError as error:
             call.refusal = error.status, error.code, error.message
             ids = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.shown_span}
-            await _refuse(client.send, error, ids)
+            await _refuse(client.send, error, call.request.target.api, ids)
         except CutError:
             return  # the body stays incomplete, so the server closes the connection
         except asyncio.CancelledError:
@@ -357,8 +367,13 @@ class _Client:
         task.cancel()
 
 
-async def _refuse(send: Send, error: RefusalError, more: Mapping[str, str] | None = None) -> None:
-    content = error.body()
+async def _refuse(
+    send: Send,
+    error: RefusalError,
+    api: Api = Api.OPENAI,
+    more: Mapping[str, str] | None = None,
+) -> None:
+    content = error.body(api)
     headers = [*json_headers(content), *encoded({**error.headers, **(more or {})})]
     await _send(send, error.status, headers, content)
 
@@ -389,18 +404,28 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def _query(scope: Message) -> str:
-    """The query of the URL with its question mark, without the access token of this server."""
+def _query(scope: Message, api: Api) -> str:
+    """The query of the URL with its question mark, without keys and tokens."""
     query = scope["query_string"].decode("latin-1")
-    kept = "&".join(part for part in query.split("&") if part and not part.startswith("token="))
+    secret = ("token=", "key=") if api is Api.GEMINI else ("token=",)
+    kept = "&".join(part for part in query.split("&") if part and not part.startswith(secret))
     return f"?{kept}" if kept else ""
+
+
+def _key_in_query(scope: Message, api: Api) -> str | None:
+    """The client's own API key in the query, where Gemini's API accepts it, or None."""
+    if api is not Api.GEMINI:
+        return None
+    return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)
 
 
 def _key(headers: Mapping[str, str]) -> str | None:
     """The client's own API key, or None."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     key = key.strip() if scheme.lower() == "bearer" else ""
-    return key or headers.get("api-key", "").strip() or None
+    names = ("api-key", *(api.key_header for api in (Api.ANTHROPIC, Api.GEMINI)))
+    others = (headers.get(name, "").strip() for name in names)
+    return key or next(filter(None, others), None)
 
 
 def _key_headers(settings: Settings) -> frozenset[str]:

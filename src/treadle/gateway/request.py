@@ -4,9 +4,9 @@ import json
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 
+from treadle.gateway.apis import Api, Operation, Target
 from treadle.gateway.refusals import RefusalError
 from treadle.spans.span import given_labels
 from treadle.spans.vocabularies.metadata import THREADS_IN_METADATA
@@ -134,6 +134,13 @@ def _id(text: str | None) -> str | None:
     return text if text and len(text) <= _ID_LIMIT else None
 
 
+_IMAGES = {
+    Api.OPENAI: (b'"image_url"', b'"input_image"'),
+    Api.ANTHROPIC: (b'"image"',),
+    Api.GEMINI: (b'"inlineData"', b'"inline_data"', b'"fileData"', b'"file_data"'),
+}
+"""The names that only requests with images or other media contain."""
+
 USAGE_OPTION = ',"stream_options":{"include_usage":true}'
 """The text that is inserted before the last brace of a body to request the usage of a stream."""
 
@@ -145,19 +152,6 @@ A shorter key could occur in a text by chance.
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan = json.JSONDecoder().raw_decode
-
-
-class Operation(StrEnum):
-    """The operations that clients call. Their values are the names in recorded spans."""
-
-    CHAT = "chat"
-    RESPONSES = "responses"
-    EMBEDDINGS = "embeddings"
-
-    @property
-    def path(self) -> str:
-        """The path that is appended to the address of a provider."""
-        return "/chat/completions" if self is Operation.CHAT else f"/{self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +178,7 @@ class Body:
         except (ValueError, IndexError, RecursionError) as error:
             raise RefusalError(
                 "The body is not a JSON object.",
-                hint="Send a request in the format of the OpenAI API.",
+                hint="Send a request in the format of the API.",
                 status=400,
                 code="invalid_json",
             ) from error
@@ -254,7 +248,7 @@ def _expect(text: str, position: int, mark: str) -> int:
 class CallRequest:
     """A call of a client. Header names are in lower case. `key` is the client's own API key."""
 
-    operation: Operation
+    target: Target
     content: bytes
     body: Body
     headers: tuple[tuple[str, str], ...]
@@ -263,10 +257,21 @@ class CallRequest:
     key: str | None = field(default=None, repr=False)
 
     @property
+    def operation(self) -> Operation:
+        """The operation that the client calls."""
+        return self.target.operation
+
+    @property
+    def named_model(self) -> str | None:
+        """The model name that the client sent in the URL or in the body, or None."""
+        name = self.target.model or self.body.values.get("model")
+        return name.strip() or None if isinstance(name, str) else None
+
+    @property
     def model(self) -> str:
         """The model name that the client sent. Raises RefusalError if the name is missing."""
-        name = self.body.values.get("model")
-        if not isinstance(name, str) or not name.strip():
+        name = self.named_model
+        if name is None:
             raise RefusalError(
                 "The request names no model.",
                 hint="Set `model` to PROVIDER/MODEL; GET /v1/models lists the models.",
@@ -274,11 +279,34 @@ class CallRequest:
                 code="missing_model",
                 param="model",
             )
-        return name.strip()
+        return name
+
+    def key_header(self, api_key: str | None) -> str:
+        """The header in which a provider gets the key `api_key`.
+
+        A client of Anthropic may send its own key as a bearer token. The provider gets it so too.
+        """
+        bearer = Api.OPENAI.key_header
+        own = api_key == self.key and any(name == bearer for name, _ in self.headers)
+        return bearer if own else self.target.api.key_header
 
     @property
     def stream(self) -> bool:
-        return self.body.values.get("stream") is True
+        return self.target.stream or self.body.values.get("stream") is True
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The fields of the body. The parameters of Gemini are in `generationConfig`."""
+        values = self.body.values
+        if self.target.api is not Api.GEMINI:
+            return values
+        config = values.get("generationConfig") or values.get("generation_config")
+        rest = {
+            name: value
+            for name, value in values.items()
+            if name not in {"generationConfig", "generation_config"}
+        }
+        return {**rest, **(config if isinstance(config, Mapping) else {})}
 
     @property
     def tools(self) -> tuple[Mapping[str, object], ...]:
@@ -294,16 +322,15 @@ class CallRequest:
         The searched names include their quotation marks. A quotation mark inside a JSON string is
         escaped, so a text that mentions the names does not match.
         """
-        return b'"image_url"' in self.content or b'"input_image"' in self.content
+        return any(name in self.content for name in _IMAGES[self.target.api])
 
     @property
     def lacks_usage(self) -> bool:
         """Whether the call requests a stream, but not the usage of the stream."""
-        silent = self.operation is Operation.CHAT and self.stream
+        chat = self.operation is Operation.CHAT and self.target.api is Api.OPENAI
+        silent = chat and self.stream
         return silent and "stream_options" not in self.body.values
 
     def with_body(self, content: bytes, body: Body) -> "CallRequest":
         """The same call with another body."""
-        return CallRequest(
-            self.operation, content, body, self.headers, self.query, self.context, self.key
-        )
+        return replace(self, content=content, body=body)

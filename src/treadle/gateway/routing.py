@@ -9,6 +9,7 @@ from treadle.config.gateway import GatewayRoute
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.errors import ConfigError, TreadleError
+from treadle.gateway.apis import Api
 from treadle.gateway.models import EmbeddedServer, Listed, Models
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import CallRequest
@@ -21,6 +22,7 @@ from treadle.llm.profiles import (
     UNNAMED,
     endpoint_for,
     has_key,
+    native_api_of,
     unnamed_endpoint,
     variable_of,
 )
@@ -28,6 +30,9 @@ from treadle.llm.provider_errors import FaultKind, ProviderError
 
 _NAMED = 20
 """The number of models that a refusal suggests after an unknown model name."""
+
+_GEMINI_COMPATIBLE = "/openai"
+"""The end of the address at which Gemini serves OpenAI's API. Its own API is one level higher."""
 
 _CLIENT_KEY = "the-key-of-the-client"
 """The placeholder for a provider's API key when the client sends its own API key."""
@@ -79,6 +84,9 @@ class Router:
         provider, _, model = name.partition("/")
         if model and self._is_provider(provider):
             return Plan((await self._endpoint(provider, model, request),))
+        if request.target.api is not Api.OPENAI:
+            native = self._native_provider(name, request.target.api)
+            return Plan((await self._endpoint(native, name, request),))
         owner = await self._models.provider_of(name)
         if owner is None and name != UNNAMED and self._is_provider(name):
             return Plan((await self._endpoint(name, await self._default(name, request), request),))
@@ -116,6 +124,24 @@ class Router:
             (key,) = self._draw.choices(range(len(weighed)), weights)
             ordered.append(weighed.pop(key)[0])
         return [*ordered, *(target for target, _ in weighed)]
+
+    def _native_provider(self, model: str, api: Api) -> str:
+        """The provider for a model name of Anthropic's or Gemini's API that names no provider.
+
+        It is the provider with this API whose settings list the model, or else the first one in the
+        settings, or else the known provider.
+        """
+        names = [
+            name
+            for name in (*self._settings.providers, *PROFILES)
+            if native_api_of(self._settings, name) == api.value
+        ]
+        listed = (
+            name
+            for name, own in self._settings.providers.items()
+            if name in names and model in own.models
+        )
+        return next(listed, names[0])
 
     def _is_provider(self, name: str) -> bool:
         """Whether `name` is the name of a provider.
@@ -156,6 +182,16 @@ class Router:
         return {**self._env, name: key} if name and key is not None else self._env
 
     async def _endpoint(self, provider: str, model: str, request: CallRequest) -> Endpoint:
+        api = request.target.api
+        if api is not Api.OPENAI and native_api_of(self._settings, provider) != api.value:
+            raise RefusalError(
+                f"The provider {provider!r} does not offer the API of this call ({api.value}).",
+                hint=f"If it does, set providers.{provider}.native_api. Otherwise name another "
+                "provider as PROVIDER/MODEL.",
+                status=400,
+                code="other_api",
+                param="model",
+            )
         own_key = self._own_key(request)
         if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
             self._keys = keys
@@ -169,6 +205,9 @@ class Router:
                 raise _unusable(error, provider) from error
             if provider != EMBEDDED:  # only `_connected` checks the name of the embedded model
                 self._endpoints[key] = endpoint
+        if api is Api.GEMINI:
+            native = endpoint.base_url.rstrip("/").removesuffix(_GEMINI_COMPATIBLE)
+            endpoint = replace(endpoint, base_url=native)
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
         return replace(endpoint, model=model)

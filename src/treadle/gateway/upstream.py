@@ -19,6 +19,7 @@ import secrets
 from collections.abc import Iterable
 from contextvars import ContextVar
 
+from treadle.gateway.apis import Api
 from treadle.gateway.refusals import RefusalError
 
 HEADER = "x-treadle-hop"
@@ -69,9 +70,9 @@ _HOP_BY_HOP = frozenset({
 """Headers that apply to a single connection (RFC 9110, section 7.6.1)."""
 
 _OURS = frozenset({
-    "host", "content-length", "expect", "authorization", "api-key", "x-api-key", "cookie", "origin",
-    "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label", "traceparent",
-    "tracestate", "baggage", "accept-encoding",
+    "host", "content-length", "expect", "authorization", "api-key", "x-api-key", "x-goog-api-key",
+    "cookie", "origin", "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label",
+    "traceparent", "tracestate", "baggage", "accept-encoding",
 })  # fmt: skip
 """Headers of a request that are not forwarded.
 
@@ -292,9 +293,12 @@ async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> by
     return b"".join(blocks)
 
 
-def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:
+def authorization(endpoint: Endpoint, header: str = Api.OPENAI.key_header) -> list[tuple[str, str]]:
     """The header with the API key of an endpoint. The list is empty if the endpoint has no key."""
-    return [("authorization", f"Bearer {endpoint.api_key}")] if endpoint.api_key else []
+    if not endpoint.api_key:
+        return []
+    bearer = header == Api.OPENAI.key_header
+    return [(header, f"Bearer {endpoint.api_key}" if bearer else endpoint.api_key)]
 
 
 def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from treadle import secrets
-from treadle.config.model import ProviderSettings, Settings
+from treadle.config.model import NativeApi, ProviderSettings, Settings
 from treadle.errors import ConfigError
 from treadle.events.types import ErrorKind
 from treadle.llm import saved_keys
@@ -40,6 +40,7 @@ class Profile:
     base_url: str
     key_env: str | None = None
     default_model: str | None = None
+    native_api: NativeApi | None = None
 
     @property
     def local(self) -> bool:
@@ -58,13 +59,18 @@ PROFILES: Mapping[str, Profile] = {
             "openai/gpt-5.4-mini",
         ),
         Profile(
-            "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-haiku-5-5"
+            "anthropic",
+            "https://api.anthropic.com/v1",
+            "ANTHROPIC_API_KEY",
+            "claude-haiku-5-5",
+            "anthropic",
         ),
         Profile(
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GEMINI_API_KEY",
             "gemini-3.5-flash",
+            "gemini",
         ),
         Profile("ollama", "http://127.0.0.1:11434/v1"),
         Profile("llamacpp", "http://127.0.0.1:8080/v1"),
@@ -135,6 +141,13 @@ def variable_of(settings: Settings, provider: str) -> str | None:
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     return (own.api_key_env if own else None) or (profile.key_env if profile else None)
+
+
+def native_api_of(settings: Settings, provider: str) -> NativeApi | None:
+    """Return the API that a provider offers in addition to OpenAI's, or None."""
+    own = settings.providers.get(provider)
+    profile = PROFILES.get(provider)
+    return (own.native_api if own else None) or (profile.native_api if profile else None)
 
 
 def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:

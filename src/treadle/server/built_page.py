@@ -49,7 +49,7 @@ wrong content type.
 _TRACE = re.compile(rb"/(traces/[A-Za-z0-9][\w.~-]*)", re.ASCII)
 """Matches the path of a trace whose id needs no percent-encoding."""
 
-_PROGRAMS = ("/api/", "/v1/", "/v2/", "/mcp", "/assets/")
+_PROGRAMS = ("/api/", "/v1/", "/v1beta/", "/v1alpha/", "/v2/", "/mcp", "/assets/")
 """The prefixes of addresses that only programs request."""
 
 _ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}

@@ -26,6 +26,9 @@ from treadle.secrets import register
 VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
 HEADER = "x-treadle-token"
+KEY_HEADERS = ("x-api-key", "x-goog-api-key")
+"""The headers in which clients of Anthropic and Gemini send their key, which may be the token."""
+
 SUBPROTOCOL = "treadle"
 """The WebSocket subprotocol that the server accepts.
 
@@ -58,6 +61,10 @@ class Credentials:
         if HEADER in headers:
             _remove(scope, HEADER.encode())
             found = self._is_valid(headers[HEADER]) or found
+        for name in KEY_HEADERS:
+            if name in headers and self._is_valid(headers[name]):
+                _remove(scope, name.encode())
+                found = True
         if scope["type"] == "websocket":
             offered = scope.get("subprotocols", [])
             scope["subprotocols"] = [

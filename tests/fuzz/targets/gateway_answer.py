@@ -2,8 +2,9 @@
 
 import json
 
-from tests.fuzz.targets.gateway_request import asked_for, record
-from treadle.gateway.request import Body, Operation
+from tests.fuzz.targets.gateway_request import TARGETS, asked_for, record
+from tests.gateway.native_replies import ANTHROPIC_STREAM, GEMINI_STREAM
+from treadle.gateway.request import Body
 
 _USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
 _CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -38,6 +39,10 @@ SEEDS = (
     json.dumps({"error": {"message": "broken", "code": 500}}).encode(),
     _stream(*_CHUNKS) + b"data: [DONE]\n\n",
     _stream(*_EVENTS),
+    _stream(*ANTHROPIC_STREAM),
+    _stream(*GEMINI_STREAM),
+    json.dumps(ANTHROPIC_STREAM[0]).encode(),
+    json.dumps(GEMINI_STREAM[0]).encode(),
 )
 WORDS = (
     *(b"data: ", b"event: ", b"\n\n", b"[DONE]", b'"choices":', b'"delta":', b'"message":'),
@@ -51,6 +56,6 @@ _REQUEST = b'{"model": "fake/small", "stream": true, "tools": [{"name": "f"}]}'
 
 def parse(data: bytes) -> None:
     body = Body.read(_REQUEST)
-    for operation in Operation:
+    for target in TARGETS:
         for media_type in ("application/json", "text/event-stream"):
-            record(asked_for(operation, _REQUEST, body), data, media_type)
+            record(asked_for(target, _REQUEST, body), data, media_type)

@@ -1,4 +1,4 @@
-"""Routes of the gateway: its OpenAI-compatible endpoints, its breakpoints and its held calls.
+"""Routes of the gateway: the paths of its calls, its breakpoints and its held calls.
 
 A breakpoint holds the model calls that match it until a person decides what happens to them.
 """
@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from treadle.app.stores import breakpoints_path
 from treadle.config.model import Settings
 from treadle.gateway import Gateway
+from treadle.gateway.apis import PATHS
 from treadle.gateway.breakpoints import Breakpoint, HeldState
 from treadle.llm.profiles import register_keys
 from treadle.server.state import ServerState
@@ -57,11 +58,8 @@ class _Calls:
 
 
 def gateway_routes() -> list[Route]:
-    """Return the routes of the gateway, at the paths that OpenAI clients use."""
-    paths = ("chat/completions", "responses", "embeddings", "models", "models/{model:path}")
-    return [
-        Route(f"/v1/{path}", _Calls(), methods=_METHODS, include_in_schema=False) for path in paths
-    ]
+    """Return the routes of the gateway, at the paths that clients of providers use."""
+    return [Route(path, _Calls(), methods=_METHODS, include_in_schema=False) for path in PATHS]
 
 
 def _gateway(connection: HTTPConnection) -> Gateway:

@@ -249,7 +249,15 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     if calls:
         message["tool_calls"] = calls
     has_more = shown or calls or "reasoning_content" in message
-    return results if results and not has_more else [message, *results]
+    return results if results and not has_more else _ordered(message, results)
+
+
+def _ordered(message: Message, results: list[Message]) -> list[Message]:
+    """Return a message and the tool results that were sent with it.
+
+    Anthropic's clients send the results of tools and the next words of the user in one message.
+    """
+    return [*results, message] if message["role"] == "user" else [message, *results]
 
 
 def _thought(part: Mapping[str, Any]) -> str:

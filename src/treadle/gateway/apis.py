@@ -1,0 +1,110 @@
+"""The HTTP APIs that the gateway serves, and the operations at their paths."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import quote
+
+
+class Api(StrEnum):
+    """The API that a client uses. It determines paths, headers and the form of errors."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+    @property
+    def key_header(self) -> str:
+        """The header with the API key in a request to a provider."""
+        return _KEY_HEADERS[self]
+
+
+_KEY_HEADERS = {
+    Api.OPENAI: "authorization",
+    Api.ANTHROPIC: "x-api-key",
+    Api.GEMINI: "x-goog-api-key",
+}
+
+
+class Operation(StrEnum):
+    """The operations that clients call. Their values are the names in recorded spans."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+    EMBEDDINGS = "embeddings"
+    GENERATE_CONTENT = "generate_content"
+    COUNT_TOKENS = "count_tokens"
+
+    @property
+    def generates(self) -> bool:
+        """Whether the model generates messages."""
+        return self in {Operation.CHAT, Operation.RESPONSES, Operation.GENERATE_CONTENT}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The operation that a client calls, and its path.
+
+    `path` follows the address of a provider. In the API of Gemini, it follows the name of the
+    model, which is in the URL as `model`. `stream` states whether the path requests a stream.
+    """
+
+    operation: Operation
+    path: str
+    api: Api = Api.OPENAI
+    model: str | None = None
+    stream: bool = False
+
+    def path_for(self, model: str) -> str:
+        """The path below the address of a provider, for its model `model`."""
+        if self.api is not Api.GEMINI:
+            return self.path
+        return f"/models/{quote(model, safe='')}:{self.path}"
+
+
+_TARGETS = {
+    f"/v1{target.path}": target
+    for target in (
+        Target(Operation.CHAT, "/chat/completions"),
+        Target(Operation.RESPONSES, "/responses"),
+        Target(Operation.EMBEDDINGS, "/embeddings"),
+        Target(Operation.CHAT, "/messages", Api.ANTHROPIC),
+        Target(Operation.COUNT_TOKENS, "/messages/count_tokens", Api.ANTHROPIC),
+    )
+}
+
+_GEMINI = re.compile(r"/(?:v1|v1beta|v1alpha)/models/(.+):(\w+)")
+"""Matches the paths of Gemini's API, whose clients differ in the version of the API."""
+
+_GEMINI_METHODS = {
+    "generateContent": Operation.GENERATE_CONTENT,
+    "streamGenerateContent": Operation.GENERATE_CONTENT,
+    "embedContent": Operation.EMBEDDINGS,
+    "batchEmbedContents": Operation.EMBEDDINGS,
+    "countTokens": Operation.COUNT_TOKENS,
+}
+
+PATHS = (
+    *_TARGETS,
+    "/v1/models",
+    *(f"/{version}/models/{{model:path}}" for version in ("v1", "v1beta", "v1alpha")),
+)
+"""The paths that the gateway serves, as patterns of routes."""
+
+
+def find_target(method: str, path: str) -> Target | None:
+    """The target of a request, or None if it is not a call of a model."""
+    if method != "POST":
+        return None
+    match = _GEMINI.fullmatch(path)
+    if match is not None and (operation := _GEMINI_METHODS.get(match[2])):
+        streams = match[2] == "streamGenerateContent"
+        return Target(operation, match[2], Api.GEMINI, match[1], streams)
+    return _TARGETS.get(path)
+
+
+def api_of(path: str) -> Api:
+    """The API of a path, whether the gateway serves the path or not."""
+    if path.startswith(("/v1beta/", "/v1alpha/")) or _GEMINI.fullmatch(path):
+        return Api.GEMINI
+    return Api.ANTHROPIC if path.startswith("/v1/messages") else Api.OPENAI
