@@ -34,7 +34,7 @@ def _send(page: Page, text: str) -> None:
 
 def test_a_session_is_started_and_continued(page: Page, served: Served) -> None:
     page.goto("/sessions")
-    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No sessions")).to_be_visible()
     page.keyboard.press("n")
     field = page.get_by_role("textbox", name="First message of a new session")
     expect(field).to_be_focused()
@@ -64,13 +64,13 @@ def test_a_running_turn_is_steered_and_stopped(page: Page, served: Served) -> No
     served.provider.add(Answer("word " * 400, pause=0.2))
     _send(page, "Talk on")
     field = page.get_by_role("textbox", name="Message")
-    expect(page.get_by_role("button", name="Steer")).to_be_visible()
-    expect(page.get_by_role("button", name="Send after it")).to_be_visible()
+    expect(page.get_by_role("button", name="Add guidance")).to_be_visible()
+    expect(page.get_by_role("button", name="Queue")).to_be_visible()
     field.fill("Be short")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Said meanwhile: Be short")).to_be_visible()
+    expect(page.get_by_text("Guidance: Be short")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("You stopped it.")).to_be_visible()
+    expect(page.get_by_text("You stopped this turn.")).to_be_visible()
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
@@ -132,7 +132,7 @@ def test_a_session_is_renamed_and_deleted(page: Page, served: Served) -> None:
     page.get_by_role("menuitem", name="Delete…").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     page.wait_for_url("**/sessions")
-    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No sessions")).to_be_visible()
     assert served.get("/sessions")["data"] == []
 
 
@@ -148,9 +148,9 @@ def test_another_page_sees_a_new_title_and_a_deletion(
     expect(page.get_by_role("heading", name="Greetings", level=1)).to_be_visible()
     faults.expect("404")
     assert served.http.delete(f"/api/v1/sessions/{session}").is_success
-    expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Session not found")).to_be_visible()
     page.get_by_role("link", name="Sessions").click()
-    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No sessions")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_a_failing_provider_is_reported_and_retried(page: Page, served: Served) 
     page.goto(f"/sessions/{session}")
     served.provider.add(error(400, "the model is out of order"))
     _send(page, "And now?")
-    expect(page.get_by_text("There is no answer.")).to_be_visible()
+    expect(page.get_by_text("⚠ No answer")).to_be_visible()
     expect(page.get_by_text("out of order")).to_be_visible()
     served.provider.add(Answer("Now I am here."))
     page.get_by_role("button", name="Ask again").click()
@@ -189,7 +189,7 @@ def test_a_failing_provider_is_reported_and_retried(page: Page, served: Served) 
 def test_a_missing_session_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/sessions/01234567-89ab-7cde-8f01-23456789abcd")
-    expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Session not found")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_another_page_follows_a_turn_from_its_middle(
     expect(page.get_by_text("word word").first).to_be_visible()
     with context_of(browser, served.address) as (other, _):
         other.goto(f"/sessions/{session}")
-        expect(other.get_by_role("button", name="Steer")).to_be_visible()
+        expect(other.get_by_role("button", name="Add guidance")).to_be_visible()
         expect(other.get_by_text("word word").first).to_be_visible()
         expect(other.get_by_text("end.").first).to_be_visible(timeout=60_000)
         expect(other.get_by_role("button", name="Send", exact=True)).to_be_visible()
@@ -230,3 +230,30 @@ def test_a_session_fits_a_narrow_page(browser: Browser, served: Served) -> None:
         page.goto(f"/sessions/{session}")
         expect(page.get_by_text("Answer 1.")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+def test_an_answer_links_to_its_sources(page: Page, served: Served) -> None:
+    read = Call("read_file", {"path": "calc.py"})
+    turn = served.ask("What adds?", Answer("", calls=[read]), Answer("add does."))
+    page.goto(f"/sessions/{turn['session_id']}")
+    sources = page.get_by_role("region", name="Sources")
+    link = sources.get_by_role("link", name="calc.py:1-3")
+    expect(link).to_be_visible()
+    link.click()
+    lines = page.get_by_role("dialog", name="calc.py:1-3")
+    expect(lines).to_contain_text("return left + right")
+    page.reload()
+    expect(lines).to_contain_text("return left + right")
+    page.keyboard.press("Escape")
+    expect(lines).to_be_hidden()
+    expect(page.get_by_text("add does.").first).to_be_visible()
+
+
+def test_a_live_answer_links_to_its_sources(page: Page, served: Served) -> None:
+    page.goto("/sessions")
+    read = Call("read_file", {"path": "calc.py"})
+    served.provider.add(Answer("", calls=[read]), Answer("add does."))
+    page.get_by_role("textbox", name="First message of a new session").fill("What adds?")
+    page.keyboard.press("Enter")
+    sources = page.get_by_role("region", name="Sources")
+    expect(sources.get_by_role("link", name="calc.py:1-3")).to_be_visible()

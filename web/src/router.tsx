@@ -13,11 +13,13 @@ import { beginSkeleton } from "./screens/trace/reading";
 import { parseSearch, stringifySearch, text } from "./search";
 import { CrashScreen, NotFoundScreen } from "./shell/Failures";
 import { Root } from "./shell/Root";
+import type { SourceSearch } from "./sources/address";
 import { untilServed } from "./untilServed";
 
 const root = createRootRoute({
   component: Root,
-  validateSearch: (given: Record<string, unknown>): DockSearch => text(given, ["analyst"]),
+  validateSearch: (given: Record<string, unknown>): DockSearch & SourceSearch =>
+    text(given, ["analyst", "source"]),
   search: { middlewares: [retainSearchParams(["analyst"])] },
   notFoundComponent: NotFoundScreen,
   errorComponent: CrashScreen,

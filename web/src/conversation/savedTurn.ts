@@ -1,5 +1,5 @@
 // A saved turn in the shape of a live one, so that both look the same.
-import type { AgentConversation, RunSummary } from "../api/schema";
+import type { AgentConversation, RunSummary, SourceRange } from "../api/schema";
 import type { Outcome } from "./turn/outcome";
 import type { Call, Item, Turn } from "./turn/turn";
 import { stoppedBecause } from "./turn/wording";
@@ -24,6 +24,7 @@ export interface SavedContent {
   stopReason: string | null;
   items: readonly Item[];
   answer: string | null;
+  sources?: readonly SourceRange[] | undefined;
 }
 
 /** `run` is the recorded run of the turn, if it is known: it has the cost and the duration. */
@@ -115,7 +116,7 @@ export function savedCall(request: SavedRequest, result: SavedResult | null): Ca
     content: result?.content ?? null,
     failure: hasSucceeded
       ? null
-      : { kind: null, message: result?.text || "It has no result.", hint: null },
+      : { kind: null, message: result?.text || "No result is recorded.", hint: null },
     duration: null,
     progress: null,
     approvals: [],
@@ -136,6 +137,7 @@ function outcomeOf(content: SavedContent, run: RunSummary | null): Outcome {
     answer: content.answer,
     trouble: troubleOf(state, content.stopReason),
     traceId: content.traceId ?? run?.trace_id ?? null,
+    sources: content.sources ?? [],
   };
 }
 
@@ -147,15 +149,20 @@ function stateOf(reason: string | null): Outcome["state"] {
 function troubleOf(state: Outcome["state"], reason: string | null): Outcome["trouble"] {
   switch (state) {
     case "failed":
-      return { kind: "bad", title: "It failed.", why: null, hint: "Its trace states why." };
+      return {
+        kind: "bad",
+        title: "The turn failed.",
+        why: null,
+        hint: "The trace shows the reason.",
+      };
     case "cancelled":
-      return { kind: "quiet", title: "You stopped it.", why: null, hint: null };
+      return { kind: "quiet", title: "You stopped this turn.", why: null, hint: null };
     case "interrupted":
       return {
         kind: "quiet",
-        title: "It has no recorded end.",
+        title: "No end is recorded.",
         why: null,
-        hint: "It still runs in another program, or that program stopped in the middle of it.",
+        hint: "The turn still runs in another program, or that program stopped before the turn ended.",
       };
     default: {
       const why = stoppedBecause(reason);

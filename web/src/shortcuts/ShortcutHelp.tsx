@@ -11,7 +11,7 @@ export function ShortcutHelp() {
     show(true),
   );
   return (
-    <Dialog title="Keys" isOpen={shown} onOpenChange={show}>
+    <Dialog title="Keyboard shortcuts" isOpen={shown} onOpenChange={show}>
       <Listed />
     </Dialog>
   );

@@ -24,6 +24,8 @@ export interface Shortcut {
   inFields?: boolean;
   /** Only while the focus is in this element. */
   within?: RefObject<HTMLElement | null>;
+  /** Only if it returns true for the element with the focus; a constant. */
+  when?: (target: Element) => boolean;
 }
 
 interface Registered extends Shortcut {
@@ -58,7 +60,8 @@ class Shortcuts {
         (each) =>
           (each.keys === pair || each.keys === key) &&
           (!typing || each.inFields) &&
-          (!each.within || each.within.current?.contains(event.target as Node)),
+          (!each.within || each.within.current?.contains(event.target as Node)) &&
+          (!each.when || each.when(event.target as Element)),
       );
     this.first = key;
     this.firstAt = performance.now();
@@ -99,12 +102,13 @@ export function useShortcut(shortcut: Shortcut, run: () => void, enabled = true)
   useEffect(() => {
     newest.current = run;
   });
-  const { keys, does, where, inFields = false, within } = shortcut;
+  const { keys, does, where, inFields = false, within, when } = shortcut;
   useEffect(() => {
     if (!enabled) return;
     const run = () => newest.current();
-    return store.add({ keys, does, where, inFields, ...(within ? { within } : {}), run });
-  }, [store, keys, does, where, inFields, within, enabled]);
+    const limits = { ...(within ? { within } : {}), ...(when ? { when } : {}) };
+    return store.add({ keys, does, where, inFields, ...limits, run });
+  }, [store, keys, does, where, inFields, within, when, enabled]);
 }
 
 /** All active shortcuts. */

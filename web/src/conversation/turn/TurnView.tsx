@@ -6,6 +6,7 @@ import { CopyButton } from "../../components/CopyButton";
 import { LongText } from "../../components/LongText";
 import { TextWithSnippets } from "../../components/messages/SnippetView";
 import { cost, duration, shortCount } from "../../format/numbers";
+import { SourceLinks } from "../../sources/SourceLinks";
 import { visible } from "../../text/visible";
 import { useElapsed, wholeSeconds } from "./CallView";
 import type { Outcome } from "./outcome";
@@ -52,6 +53,7 @@ export function TurnView(props: Props) {
           <SaidText text={answer} />
         </div>
       )}
+      <SourceLinks sources={outcome.sources} />
       {outcome.trouble && <Trouble outcome={outcome} onAskAgain={onAskAgain} />}
       {outcome.state !== "running" && (
         <footer className={styles.footer}>
@@ -88,8 +90,7 @@ function Working({
     <div className={styles.working}>
       <span className={styles.pulse} aria-hidden="true" />
       <span>
-        {isQueued ? "Waiting for the answer before it" : "Working"}
-        {seconds ? ` for ${wholeSeconds(seconds)}` : "…"}
+        {isQueued ? "Queued" : "Working"}…{seconds ? ` ${wholeSeconds(seconds)}` : ""}
       </span>
       {onStop && (
         <Button small onPress={onStop} keys="Escape">

@@ -1,5 +1,5 @@
 // The state and result of a turn, from its events and the server's answer.
-import type { TurnAnswer } from "../../api/schema";
+import type { SourceRange, TurnAnswer } from "../../api/schema";
 import { rootOf, type Session, type Turn } from "./turn";
 import { spentIn, stoppedBecause } from "./wording";
 
@@ -14,6 +14,8 @@ export interface Outcome {
   duration: number | null;
   model: string | null;
   traceId: string | null;
+  /** The lines of files that the model received. */
+  sources: readonly SourceRange[];
 }
 
 interface Told {
@@ -40,6 +42,7 @@ export function outcomeOf({ turn, answer, isForgotten }: Told): Outcome {
     duration: root?.duration ?? null,
     model: root?.model ?? null,
     traceId: root ? traceOf(turn.requestId) : null,
+    sources: final?.sources ?? [],
   };
 }
 
@@ -72,18 +75,18 @@ function troubleOf(
       return why ? { kind: "quiet", title: why, why: null, hint: null } : null;
     }
     case "cancelled":
-      return { kind: "quiet", title: "You stopped it.", why: null, hint: null };
+      return { kind: "quiet", title: "You stopped this turn.", why: null, hint: null };
     case "interrupted":
       return {
         kind: "bad",
-        title: "The server stopped in the middle of this answer.",
+        title: "The server stopped before this answer was complete.",
         why: null,
-        hint: "The text until then is saved. Ask again for the rest.",
+        hint: "The text received so far is saved. Ask again to get the rest.",
       };
     case "failed":
       return {
         kind: "bad",
-        title: "There is no answer.",
+        title: "No answer",
         why: answer?.error?.message ?? root?.error?.message ?? null,
         hint: answer?.error?.hint ?? root?.error?.hint ?? null,
       };

@@ -64,7 +64,7 @@ export function MessageField(props: Props) {
       </div>
       <div className={styles.below}>
         {below}
-        <span>Enter sends, Shift+Enter starts a new line</span>
+        <span>Enter to send, Shift+Enter for a new line</span>
       </div>
     </form>
   );

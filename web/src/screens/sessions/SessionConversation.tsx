@@ -1,7 +1,7 @@
 // A session: its saved turns with their branches, its running turns, and the message field.
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
-import type { RunSummary, Session } from "../../api/schema";
+import type { RunSummary, Session, TurnRecord } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Menu } from "../../components/Menu";
 import { useNotices } from "../../components/Notices";
@@ -20,7 +20,7 @@ import { type BranchTurn, treeOf } from "./branches";
 import { Forks } from "./Forks";
 import { type Followed, useSend, useSteer } from "./liveTurns";
 import { MessageField } from "./MessageField";
-import { sessionKey, useChange, useRuns } from "./queries";
+import { sessionKey, useChange, useRuns, useTurnRecords } from "./queries";
 import { runOf } from "./runs";
 import styles from "./Sessions.module.css";
 import { savedMessages } from "./savedMessages";
@@ -42,6 +42,7 @@ export function SessionConversation({ id, session, live, onSaved }: Props) {
   const change = useChange(id);
   const sending = useSend();
   const runs = useRuns(id);
+  const records = useTurnRecords(id, session !== undefined);
   const running = useRunningTurns();
   const { spoken, note } = useSpokenAnswer();
   const steered = useSteeredMessages();
@@ -88,16 +89,20 @@ export function SessionConversation({ id, session, live, onSaved }: Props) {
         />
       }
     >
-      {saved.map((turn, at) => (
-        <BranchTurnView
-          key={turn.end}
-          turn={turn}
-          run={runOf(turn, runs.data?.data ?? [])}
-          isLast={at === saved.length - 1 && live.turns.length === 0}
-          onAskAgain={send}
-          onBranch={canBranch ? branch : null}
-        />
-      ))}
+      {saved.map((turn, at) => {
+        const run = runOf(turn, runs.data?.data ?? []);
+        return (
+          <BranchTurnView
+            key={turn.end}
+            turn={turn}
+            run={run}
+            record={records.data?.get(run?.trace_id ?? "")}
+            isLast={at === saved.length - 1 && live.turns.length === 0}
+            onAskAgain={send}
+            onBranch={canBranch ? branch : null}
+          />
+        );
+      })}
       {live.turns.map((turn) => (
         <LiveTurnView
           key={turn.requestId}
@@ -110,13 +115,13 @@ export function SessionConversation({ id, session, live, onSaved }: Props) {
       ))}
       {steered.list.map((each) => (
         <p key={each.key} className={styles.said}>
-          Said meanwhile: {visible(each.text)}
+          Guidance: {visible(each.text)}
         </p>
       ))}
       {live.turns.length > 0 && canBranch && session && (
         <div>
           <Button small kind="quiet" onPress={live.forget}>
-            Show the saved turns, to branch
+            Reload to branch
           </Button>
         </div>
       )}
@@ -124,7 +129,7 @@ export function SessionConversation({ id, session, live, onSaved }: Props) {
         <Forks
           forks={tree.further}
           label="Branches that continue from here"
-          onChoose={(fork) => branch(fork.end, "This is that branch.")}
+          onChoose={(fork) => branch(fork.end, "Switched to that branch.")}
           isDisabled={!canBranch}
         />
       )}
@@ -137,13 +142,14 @@ interface BranchTurnProps {
   turn: BranchTurn;
   /** The recorded run of the turn; null if it is unknown. */
   run: RunSummary | null;
+  record: TurnRecord | undefined;
   isLast: boolean;
   onAskAgain: (question: string) => void;
   /** Null while branching is not possible. */
   onBranch: ((at: number, notice: string) => void) | null;
 }
 
-function BranchTurnView({ turn, run, isLast, onAskAgain, onBranch }: BranchTurnProps) {
+function BranchTurnView({ turn, run, record, isLast, onAskAgain, onBranch }: BranchTurnProps) {
   const { question, before, end, others } = turn;
   const isDisabled = onBranch === null;
   const branches = [
@@ -162,8 +168,8 @@ function BranchTurnView({ turn, run, isLast, onAskAgain, onBranch }: BranchTurnP
       : [
           {
             id: "before",
-            name: "Ask something else instead",
-            run: () => onBranch?.(before, "The next message replaces that one."),
+            name: "Replace this message",
+            run: () => onBranch?.(before, "The next message replaces this one."),
             isDisabled,
           },
         ]),
@@ -181,10 +187,14 @@ function BranchTurnView({ turn, run, isLast, onAskAgain, onBranch }: BranchTurnP
       <Forks
         forks={others}
         label="Other branches here"
-        onChoose={(fork) => onBranch?.(fork.end, "This is that branch.")}
+        onChoose={(fork) => onBranch?.(fork.end, "Switched to that branch.")}
         isDisabled={isDisabled}
       />
-      <SavedTurnView saved={savedMessages(turn, run)} onAskAgain={onAskAgain} footer={footer} />
+      <SavedTurnView
+        saved={savedMessages(turn, run, record)}
+        onAskAgain={onAskAgain}
+        footer={footer}
+      />
     </div>
   );
 }
@@ -245,19 +255,24 @@ function Field({ id, running, isBusy, onSend, steered, ref }: FieldProps) {
   return (
     <>
       {steering.error && (
-        <ErrorNotice what="The message did not reach the turn" error={steering.error} />
+        <ErrorNotice what="The guidance did not reach the turn" error={steering.error} />
       )}
       {running === null ? (
-        <MessageField {...shared} placeholder="Continue" act="Send" onSend={onSend} />
+        <MessageField
+          {...shared}
+          placeholder="Ask about the code, or ask for a change"
+          act="Send"
+          onSend={onSend}
+        />
       ) : (
         <MessageField
           {...shared}
-          placeholder="Steer the running turn"
-          act="Steer"
+          placeholder="Add guidance for the running turn"
+          act="Add guidance"
           onSend={steer}
           other={{
-            act: "Send after it",
-            tip: "Sends a separate message when this turn has ended",
+            act: "Queue",
+            tip: "Sends a separate message after this turn",
             onSend,
           }}
         />

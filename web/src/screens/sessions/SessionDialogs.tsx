@@ -18,7 +18,7 @@ interface Props {
 
 export function RenameSession({ session, isOpen, onClose }: Props) {
   return (
-    <Dialog title="New title" isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Dialog title="Rename session" isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
       <Renaming session={session} onClose={onClose} />
     </Dialog>
   );
@@ -47,9 +47,7 @@ function Renaming({ session, onClose }: Omit<Props, "isOpen">) {
           Rename
         </Button>
       </p>
-      {change.error && (
-        <ErrorNotice what="The conversation could not be renamed" error={change.error} />
-      )}
+      {change.error && <ErrorNotice what="The session could not be renamed" error={change.error} />}
     </form>
   );
 }
@@ -77,7 +75,7 @@ export function DeleteSession({
     >
       <p>
         <strong>{visible(session.title)}</strong> with all its branches. Its traces and proposals
-        stay. This cannot be undone.
+        are kept. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

@@ -66,8 +66,8 @@ function Shown({ id }: { id: string }) {
       }
     >
       {isGone ? (
-        <EmptyState title="There is no such session.">
-          It was deleted, or it belongs to another repository.
+        <EmptyState title="Session not found">
+          The session was deleted, or it belongs to another repository.
         </EmptyState>
       ) : isBegun ? (
         <SessionConversation id={id} session={session} live={live} onSaved={noteSaved} />

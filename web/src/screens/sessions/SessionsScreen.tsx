@@ -7,6 +7,7 @@ import { Button } from "../../components/Button";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { cost, count } from "../../format/numbers";
 import { ago, exactMoment } from "../../format/times";
 import { Screen } from "../../shell/Screen";
@@ -23,9 +24,10 @@ export function SessionsScreen() {
   const rows = found.data?.pages.flatMap((page) => page.data) ?? [];
   const costs = useCosts(rows.map((row) => row.id));
   const field = useRef<HTMLTextAreaElement>(null);
-  useShortcut({ keys: "n", does: "Write the first message of a new one", where: "Sessions" }, () =>
+  useShortcut({ keys: "n", does: "Ask in a new session", where: "Sessions" }, () =>
     field.current?.focus(),
   );
+  useRowKeys("sessions");
   return (
     <Screen title="Sessions">
       <Begin field={field} />
@@ -38,7 +40,7 @@ export function SessionsScreen() {
           onRetry={() => void found.refetch()}
         />
       ) : rows.length === 0 ? (
-        <EmptyState title="No sessions yet." snippet={`treadle ask "How does it start?"`}>
+        <EmptyState title="No sessions" snippet={`treadle ask "How does it start?"`}>
           A session is a conversation with the assistant about this repository, which reads the code
           and proposes changes. Ask above, or from the terminal:
         </EmptyState>
@@ -76,7 +78,7 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
         of="new"
         label="First message of a new session"
         placeholder="Ask about the code, or ask for a change"
-        act="Begin"
+        act="Ask"
         isBusy={sending.isPending}
         onSend={send}
         below={
@@ -85,7 +87,7 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
             hideLabel
             value={model}
             onChange={setModel}
-            placeholder="PROVIDER/MODEL; empty: the configured model"
+            placeholder="Model (default from settings)"
           />
         }
       />

@@ -14,7 +14,7 @@ export function StopBadge({ reason }: { reason: StopReason | null }) {
 function lookOf(reason: StopReason | null): [sign: string, tone: Tone, words: string] {
   switch (reason) {
     case null:
-      return ["…", "accent", "no end yet"];
+      return ["…", "accent", "unfinished"];
     case "completed":
       return ["✓", "good", "completed"];
     case "failed":

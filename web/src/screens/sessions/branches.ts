@@ -79,7 +79,7 @@ function endOf(from: Saved, children: ReadonlyMap<number | null, readonly Saved[
 
 function wordsOf(message: Saved): string {
   const text = message.role === "tool" ? message.content : message.text;
-  return text?.trim() || "(no words)";
+  return text?.trim() || "(no text)";
 }
 
 /** The index in the branch of the unfinished last turn; null if the last turn has ended. */

@@ -8,6 +8,7 @@ import {
 } from "@tanstack/react-query";
 import { client, isNotFound, ok } from "../../api/client";
 import type { Session } from "../../api/schema";
+import { traceOf } from "../../conversation/turn/outcome";
 import { EDITS, RECORDED, TURNS } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 
@@ -86,6 +87,28 @@ export function useRuns(id: string) {
       const query = { thread_ids: [id], limit: MOST_RUNS };
       return ok(client.GET("/api/v1/runs", { params: { query }, signal }));
     },
+  });
+}
+
+/** The recorded turns of a conversation, by the ids of their traces. */
+export function useTurnRecords(id: string, isSaved: boolean) {
+  const queries = useQueryClient();
+  const queryKey = ["session-turns", id];
+  useLiveRefresh(
+    RECORDED,
+    () => queries.invalidateQueries({ queryKey }),
+    isSaved,
+    () => true,
+    RECORDED_MS,
+  );
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const params = { path: { session: id } };
+      const { data } = await ok(client.GET("/api/v1/sessions/{session}/turns", { params, signal }));
+      return new Map(Object.entries(data).map(([turn, record]) => [traceOf(turn), record]));
+    },
+    enabled: isSaved,
   });
 }
 

@@ -1,5 +1,5 @@
 // The turn of a saved branch, in the shape in which the page shows any turn.
-import type { RunSummary } from "../../api/schema";
+import type { RunSummary, TurnRecord } from "../../api/schema";
 import { type SavedTurn, savedCall, savedTurn } from "../../conversation/savedTurn";
 import type { Item } from "../../conversation/turn/turn";
 import { isRecord, parsed } from "../../conversation/turn/wording";
@@ -7,7 +7,12 @@ import type { BranchTurn, Saved } from "./branches";
 
 const MOST_ERROR = 400;
 
-export function savedMessages(turn: BranchTurn, run: RunSummary | null): SavedTurn {
+/** `record` has the sources of the turn, if they are known. */
+export function savedMessages(
+  turn: BranchTurn,
+  run: RunSummary | null,
+  record: TurnRecord | undefined,
+): SavedTurn {
   const { question, messages } = turn;
   const results = new Map(
     messages.flatMap((each) => (each.role === "tool" ? [[keyOf(each), each] as const] : [])),
@@ -23,6 +28,7 @@ export function savedMessages(turn: BranchTurn, run: RunSummary | null): SavedTu
     stopReason: question ? question.stop_reason : "completed",
     items: messages.flatMap((each) => (each === question ? [] : itemsOf(each, results))),
     answer: isAnswer ? last.text || null : null,
+    sources: record?.sources,
   };
   return savedTurn(content, "assistant", run);
 }
@@ -32,7 +38,7 @@ type SavedResult = Extract<Saved, { role: "tool" }>;
 function itemsOf(message: Saved, results: ReadonlyMap<string, SavedResult>): Item[] {
   switch (message.role) {
     case "user":
-      return [{ kind: "note", level: "info", text: `Said meanwhile: ${message.text}` }];
+      return [{ kind: "note", level: "info", text: `Guidance: ${message.text}` }];
     case "note":
       return [{ kind: "note", level: "info", text: message.text }];
     case "assistant": {
