@@ -2,6 +2,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { count } from "../../format/numbers";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { focusList } from "../table/rowFocus";
 import styles from "./QueryBar.module.css";
 import { QueryProblem } from "./QueryProblem";
 import { useParsed } from "./queryText";
@@ -46,12 +47,11 @@ export function QueryBar({ what, text, onText }: Props) {
     const does = keyActions({ shown, chosen, count: suggestions.length, active })[event.key];
     if (does === undefined || event.nativeEvent.isComposing) return;
     event.preventDefault();
-    if (does === "open") open(true);
-    else if (does === "close") open(false);
-    else if (does === "choose" && chosen) choose(chosen);
-    else if (does === "finish") {
+    if (does === "choose" && chosen) choose(chosen);
+    else if (does === "rows") {
       finish();
       open(false);
+      focusList();
     } else if (typeof does === "number") setActive(does);
   };
   return (
@@ -90,9 +90,12 @@ export function QueryBar({ what, text, onText }: Props) {
   );
 }
 
-type Does = "open" | "close" | "choose" | "finish" | number;
+type Does = "choose" | "rows" | number;
 
-/** What each key does. A number makes that suggestion active, -1 none. */
+/**
+ * What each key does. A number makes that suggestion active, -1 none. "rows" applies the query and
+ * moves the focus to the list.
+ */
 function keyActions(now: {
   shown: boolean;
   chosen: Suggestion | undefined;
@@ -100,12 +103,12 @@ function keyActions(now: {
   active: number;
 }): Record<string, Does | undefined> {
   const { shown, chosen, count: all, active } = now;
-  if (!shown) return { ArrowDown: "open", Enter: "finish" };
+  if (!shown) return { ArrowDown: "rows", Enter: "rows", Escape: "rows" };
   return {
-    ArrowDown: active + 1 < all ? active + 1 : -1,
+    ArrowDown: active + 1 < all ? active + 1 : "rows",
     ArrowUp: active >= 0 ? active - 1 : all - 1,
-    Escape: "close",
-    Enter: chosen ? "choose" : "finish",
+    Escape: "rows",
+    Enter: chosen ? "choose" : "rows",
     Tab: chosen ? "choose" : undefined,
   };
 }

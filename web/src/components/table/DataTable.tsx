@@ -100,6 +100,11 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
       ? { peek: () => onPeek(activeId === peeked ? undefined : (activeId ?? undefined)) }
       : {}),
   });
+  const isEmpty = list.rows.length === 0;
+  useEffect(() => {
+    // A new query has other rows: the focus stays on one of them.
+    if (active < 0 && !isEmpty && document.activeElement === grid.current) go(0);
+  });
   const prefix = useId();
   const elementId = (place: number) => `${prefix}row${place}`;
   const { tracks, least } = tracksOf(shown);

@@ -16,7 +16,7 @@ export function NewRows({ what, waiting, isHeld, onPutIn }: Props) {
   return (
     <div role="status" aria-live="polite">
       {isHeld && (
-        <Button kind="primary" small keys="n" tip={`Put in the ${what}`} onPress={onPutIn}>
+        <Button kind="primary" small keys="n" tip={`Show the new ${what}`} onPress={onPutIn}>
           {arrived(waiting)}
         </Button>
       )}

@@ -1,6 +1,7 @@
 // The keys of a list: the active row, and the actions on it.
 import type { RefObject } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { focusList, isBesideRows, isIdle } from "./rowFocus";
 
 interface Keys {
   grid: RefObject<HTMLElement | null>;
@@ -31,6 +32,13 @@ export function useTableKeys(keys: Keys): void {
   useShortcut({ keys: "k", does: "Previous row", where }, () => walk(place - 1));
   useShortcut({ keys: "ArrowDown", does: "Next row", ...here }, () => to(place + 1));
   useShortcut({ keys: "ArrowUp", does: "Previous row", ...here }, () => to(place - 1));
+  const idle = { where, when: isIdle };
+  useShortcut({ keys: "ArrowDown", does: "Next row", ...idle }, () => walk(place + 1));
+  useShortcut({ keys: "ArrowUp", does: "Previous row", ...idle }, () => walk(place - 1));
+  useShortcut(
+    { keys: "Escape", does: "Back to the rows", where, inFields: true, when: isBesideRows },
+    focusList,
+  );
   useShortcut({ keys: "PageDown", does: "One page down", ...here }, () => to(place + inView()));
   useShortcut({ keys: "PageUp", does: "One page up", ...here }, () => to(place - inView()));
   useShortcut({ keys: "Home", does: "First row", ...here }, () => to(0));

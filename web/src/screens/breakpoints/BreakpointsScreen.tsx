@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Button } from "../../components/Button";
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { count } from "../../format/numbers";
 import { Screen } from "../../shell/Screen";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -31,10 +32,11 @@ export function BreakpointsScreen() {
   );
   const calls = held.data?.data ?? [];
   const waiting = calls.filter(isWaiting).length;
+  useRowKeys("calls and breakpoints");
   return (
     <Screen
       title="Breakpoints"
-      about={waiting > 0 ? `${count(waiting)} waiting` : undefined}
+      about={waiting > 0 ? `${count(waiting)} held` : undefined}
       actions={
         <Button keys="n" onPress={() => add(true)}>
           New breakpoint…
@@ -59,7 +61,7 @@ export function BreakpointsScreen() {
             onRetry={() => void held.refetch()}
           />
         ) : calls.length === 0 ? (
-          <EmptyState title="No calls are held." snippet={gatewayLine(location.origin)}>
+          <EmptyState title="No held calls" snippet={gatewayLine(location.origin)}>
             When a call through the gateway matches a breakpoint, it waits here until you continue,
             change or refuse it.
           </EmptyState>

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { count } from "../../format/numbers";
 import { Screen } from "../../shell/Screen";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -21,6 +22,7 @@ export function ExperimentsScreen() {
   useShortcut({ keys: "n", does: "New experiment from a query", where: "Experiments" }, () =>
     ask(true),
   );
+  useRowKeys("experiments");
   const rows = found.data?.pages.flatMap((page) => page.data) ?? [];
   const total = found.data?.pages[0]?.pagination.total;
   return (

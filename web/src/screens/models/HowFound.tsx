@@ -30,21 +30,18 @@ export function HowFound({ model, provider }: { model: string; provider: string 
       {price.reason && <p>{visible(price.reason)}</p>}
       <Facts
         facts={[
-          ["Found by", FOUND_BY[price.found_by]],
+          ["Matched by", FOUND_BY[price.found_by]],
           ["Address", price.base_url && visible(price.base_url)],
           ["Price list", visible(price.price_list)],
-          [
-            "Entry of the list",
-            price.list_model && visible(`${price.list_provider}/${price.list_model}`),
-          ],
-          ["Input", prices && `${cost(prices.input)} for a million tokens`],
-          ["Output", prices && `${cost(prices.output)} for a million tokens`],
-          ["Cached input", prices?.cached != null && `${cost(prices.cached)} for a million tokens`],
+          ["List entry", price.list_model && visible(`${price.list_provider}/${price.list_model}`)],
+          ["Input", prices && `${cost(prices.input)} per million tokens`],
+          ["Output", prices && `${cost(prices.output)} per million tokens`],
+          ["Cached input", prices?.cached != null && `${cost(prices.cached)} per million tokens`],
           ["Each call", prices && prices.request > 0 && cost(prices.request)],
           ["Long inputs", prices?.stepped && "cost more"],
           ["Context", price.context_window !== null && `${count(price.context_window)} tokens`],
-          ["Their page", visible(price.pages.join("\n"))],
-          ["Their comment", price.comment && visible(price.comment)],
+          ["Source page", visible(price.pages.join("\n"))],
+          ["Source comment", price.comment && visible(price.comment)],
         ]}
       />
     </>

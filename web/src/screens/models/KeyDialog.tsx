@@ -16,7 +16,11 @@ interface Props {
 
 export function KeyDialog({ name, isOpen, keys, onClose }: Props) {
   return (
-    <Dialog title={`Key of ${name}`} isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Dialog
+      title={`API key of ${name}`}
+      isOpen={isOpen}
+      onOpenChange={(open) => !open && onClose()}
+    >
       <KeyForm keys={keys} onDone={onClose} />
     </Dialog>
   );
@@ -37,7 +41,7 @@ function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) 
       { take },
       {
         onSuccess: () => {
-          tell({ kind: "good", text: "The API key is saved and used from the next call on." });
+          tell({ kind: "good", text: "The API key is saved. The next call uses it." });
           onDone();
         },
       },
@@ -51,16 +55,16 @@ function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) 
       }}
     >
       <TextField
-        label="Key"
+        label="API key"
         type="password"
         value={key}
         onChange={setKey}
-        hint="The API key is saved on this machine, in the keyring if available, and never shown again."
+        hint="The API key is saved on this machine, in the keyring if available, and is never shown again."
         autoFocus
       />
       <p>
         <Button kind="primary" type="submit" isDisabled={!key.trim() || keys.isPending}>
-          Keep it
+          Save
         </Button>
       </p>
       {keys.error && <ErrorNotice what="The API key could not be saved" error={keys.error} />}

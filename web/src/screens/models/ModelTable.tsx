@@ -5,7 +5,7 @@ import type { ListedModel } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
-import { TextField } from "../../components/TextField";
+import { FindField } from "../../components/table/FindField";
 import { cost, count, shortCount, UNKNOWN } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { HowFound } from "./HowFound";
@@ -36,14 +36,7 @@ export function ModelTable({ rows }: { rows: readonly Row[] }) {
   return (
     <>
       <div className={styles.find}>
-        <TextField
-          label="Find a model"
-          hideLabel
-          type="search"
-          placeholder="Find a model"
-          value={find}
-          onChange={setFind}
-        />
+        <FindField label="Find a model" where="Models" value={find} onChange={setFind} />
         <span role="status" className={styles.quiet}>
           {count(fitting.length)} of {count(rows.length)}
         </span>
@@ -98,17 +91,17 @@ function columns(onAsk: (row: Row) => void): readonly PlainColumn<Row>[] {
     },
     {
       id: "why",
-      name: "How it was found",
+      name: "Price source",
       hideName: true,
       align: "end",
       cell: (row) => (
         <Button
           kind="quiet"
           small
-          aria-label={`Why? How the price of ${row.id} is found`}
+          aria-label={`Price source of ${row.id}`}
           onPress={() => onAsk(row)}
         >
-          Why?
+          Price source
         </Button>
       ),
     },

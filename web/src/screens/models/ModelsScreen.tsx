@@ -2,6 +2,7 @@
 
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { Screen } from "../../shell/Screen";
 import { visible } from "../../text/visible";
 import styles from "./Models.module.css";
@@ -10,6 +11,7 @@ import { ProviderView } from "./ProviderView";
 import { useModels, useProviders } from "./queries";
 
 export function ModelsScreen() {
+  useRowKeys("models");
   return (
     <Screen title="Models">
       <Providers />
@@ -62,7 +64,7 @@ function Models() {
   return (
     <Section
       title="Models"
-      about={found.data && `Prices for a million tokens, by ${found.data.price_list}`}
+      about={found.data && `Prices per million tokens, from ${found.data.price_list}`}
       flush
     >
       {found.isPending ? (

@@ -55,9 +55,9 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
               ? "detected by its name"
               : originWords(provider.origin),
           ],
-          ["Models named", visible(provider.models.join(", "))],
+          ["Configured models", visible(provider.models.join(", "))],
           [
-            "Kept key",
+            "Saved key",
             key.kept_for && `for ${visible(key.kept_for)}, so it is not used for this address`,
           ],
         ]}
@@ -73,7 +73,7 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
         isBusy={keys.isPending}
         error={keys.error}
       >
-        <p>To use the provider again, enter its API key again. A key in the environment stays.</p>
+        <p>To use the provider again, enter its API key again. A key in the environment is kept.</p>
       </ConfirmDialog>
     </section>
   );
@@ -86,7 +86,7 @@ function KeyBadge({ provider: { key } }: { provider: ProviderInfo }) {
     case "keyring":
       return <Badge tone="good">✓ key in the keyring</Badge>;
     case "stored":
-      return <Badge tone="good">✓ key kept by Treadle</Badge>;
+      return <Badge tone="good">✓ key saved by Treadle</Badge>;
     case "none":
       return key.wanted ? (
         <Badge tone="warn">! no key{key.name ? ` in ${visible(key.name)}` : ""}</Badge>
@@ -112,9 +112,7 @@ function Outcome({ test }: { test: ReturnType<typeof useTest> }) {
       </Badge>
       {outcome.latency !== null && <span>in {milliseconds(outcome.latency * 1_000)}</span>}
       {outcome.model && <code>{visible(outcome.model)}</code>}
-      <span>
-        {outcome.tool_call ? "calls tools" : "did not call the tool that it was asked to call"}
-      </span>
+      <span>{outcome.tool_call ? "calls tools" : "did not call the requested tool"}</span>
     </p>
   );
 }

@@ -6,6 +6,7 @@ import { Button } from "../../components/Button";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
 import { Select } from "../../components/Select";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { count } from "../../format/numbers";
 import { ago, exactMoment } from "../../format/times";
 import { choice } from "../../search";
@@ -32,6 +33,7 @@ export function ProposalsScreen() {
       search: wanted === ALL ? {} : { state: wanted },
       replace: true,
     });
+  useRowKeys("proposals");
   return (
     <Screen
       title="Proposals"
@@ -72,13 +74,13 @@ function Empty({ state, onAll }: { state: ProposalState | undefined; onAll: () =
   if (state) {
     return (
       <EmptyState
-        title={`No proposal is ${state}.`}
+        title={`No proposals with the state ${state}`}
         action={<Button onPress={onAll}>Show all proposals</Button>}
       />
     );
   }
   return (
-    <EmptyState title="No proposals yet." snippet={`treadle ask "Add a docstring to main"`}>
+    <EmptyState title="No proposals" snippet={`treadle ask "Add a docstring to main"`}>
       When a model changes files, it proposes the change first. You see it here and in the terminal,
       and Treadle writes only approved changes. Ask for a change in a{" "}
       <Link to="/sessions">session</Link>, or from the terminal:

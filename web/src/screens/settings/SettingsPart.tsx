@@ -1,12 +1,11 @@
 // Every setting with its value, its source, and where to change it; searchable and in groups.
 import { useNavigate } from "@tanstack/react-router";
-import { useRef } from "react";
 import type { EffectiveSetting, SettingsAnswer } from "../../api/schema";
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
-import { TextField } from "../../components/TextField";
+import { FindField } from "../../components/table/FindField";
+import { useRowKeys } from "../../components/table/rowFocus";
 import { count } from "../../format/numbers";
-import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { visible } from "../../text/visible";
 import { groupsOf, shownValue } from "./grouping";
 import { originWords } from "./origins";
@@ -30,25 +29,15 @@ export function SettingsPart({ find }: { find: string }) {
 
 function Shown({ answer, find }: { answer: SettingsAnswer; find: string }) {
   const navigate = useNavigate();
-  const place = useRef<HTMLDivElement>(null);
   const groups = groupsOf(answer.data, find);
   const fitting = groups.reduce((sum, group) => sum + group.settings.length, 0);
   const search = (text: string) =>
     void navigate({ to: "/settings", search: text ? { find: text } : {}, replace: true });
-  useShortcut({ keys: "/", does: "Find a setting", where: "Settings" }, () =>
-    place.current?.querySelector("input")?.focus(),
-  );
+  useRowKeys("settings");
   return (
     <>
-      <div ref={place} className={styles.find}>
-        <TextField
-          label="Find a setting"
-          hideLabel
-          type="search"
-          placeholder="Find a setting"
-          value={find}
-          onChange={search}
-        />
+      <div className={styles.find}>
+        <FindField label="Find a setting" where="Settings" value={find} onChange={search} />
         <span role="status" className={styles.quiet}>
           {count(fitting)} of {count(answer.data.length)}
         </span>
@@ -90,7 +79,7 @@ function Setting({ setting }: { setting: EffectiveSetting }) {
   const isSet = setting.origin.layer !== "default";
   const value = shownValue(setting.value);
   return (
-    <li className={styles.setting}>
+    <li className={styles.setting} data-row>
       <div className={styles.line}>
         <code className={styles.key}>{visible(setting.key)}</code>
         <code className={styles.value} data-set={isSet}>
@@ -99,9 +88,9 @@ function Setting({ setting }: { setting: EffectiveSetting }) {
         <span className={styles.origin}>{visible(originWords(setting.origin))}</span>
       </div>
       <p className={styles.quiet}>
-        {visible(setting.description)} {setting.type && `Takes ${setting.type}.`}
+        {visible(setting.description)} {setting.type && `Type: ${setting.type}.`}
         {isSet && ` Default: ${visible(shownValue(setting.default))}.`}
-        {setting.needs_consent && " A repository may set it only if you trust the repository."}
+        {setting.needs_consent && " A repository can set it only if you trust the repository."}
         {setting.variable && (
           <>
             {" "}

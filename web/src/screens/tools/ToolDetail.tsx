@@ -40,7 +40,7 @@ export function ToolDetail({ tool, calls }: Props) {
         value={tab}
         onChange={setTab}
         tabs={[
-          { id: "call", name: "Call it", content: <CallForm tool={tool} /> },
+          { id: "call", name: "Call", content: <CallForm tool={tool} /> },
           {
             id: "schema",
             name: "Arguments",

@@ -2,7 +2,8 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ListedTool, ToolCalls, ToolEffect } from "../../api/schema";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
-import { TextField } from "../../components/TextField";
+import { FindField } from "../../components/table/FindField";
+import { focusList, isBesideRows, isNearRows } from "../../components/table/rowFocus";
 import { useMedia } from "../../components/useMedia";
 import { count } from "../../format/numbers";
 import { Screen } from "../../shell/Screen";
@@ -100,14 +101,7 @@ function List({ tools, search, statistics }: ListProps) {
   };
   return (
     <nav className={styles.list} aria-label="Tools">
-      <TextField
-        label="Find a tool"
-        hideLabel
-        placeholder="Find a tool"
-        type="search"
-        value={search.find ?? ""}
-        onChange={find}
-      />
+      <FindField label="Find a tool" where={HERE} value={search.find ?? ""} onChange={find} />
       {tools.length === 0 && <p className={styles.quiet}>No tool matches.</p>}
       {GROUPS.map(({ effect, title }) => {
         const group = tools.filter((tool) => tool.effect === effect);
@@ -117,7 +111,7 @@ function List({ tools, search, statistics }: ListProps) {
               <h2 className={styles.group}>{title}</h2>
               <ul className={styles.names}>
                 {group.map((tool) => (
-                  <li key={tool.name}>
+                  <li key={tool.name} data-row>
                     <Link
                       to="/tools"
                       search={{ ...search, tool: tool.name }}
@@ -167,8 +161,14 @@ function useSteps(listed: readonly ListedTool[], search: Search): void {
     const at = inOrder.findIndex((tool) => tool.name === search.tool);
     const next = inOrder[Math.min(Math.max(at + by, 0), inOrder.length - 1)];
     if (!next) return;
-    void navigate({ to: "/tools", search: { ...search, tool: next.name }, replace: true });
+    const shown = { ...search, tool: next.name };
+    void navigate({ to: "/tools", search: shown, replace: true }).then(focusList);
   };
   useShortcut({ keys: "j", does: "Next tool", where: HERE }, () => step(1));
   useShortcut({ keys: "k", does: "Previous tool", where: HERE }, () => step(-1));
+  const near = { where: HERE, when: isNearRows };
+  useShortcut({ keys: "ArrowDown", does: "Next tool", ...near }, () => step(1));
+  useShortcut({ keys: "ArrowUp", does: "Previous tool", ...near }, () => step(-1));
+  const back = { does: "Back to the tools", where: HERE, inFields: true, when: isBesideRows };
+  useShortcut({ keys: "Escape", ...back }, focusList);
 }

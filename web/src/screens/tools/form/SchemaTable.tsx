@@ -40,11 +40,11 @@ const COLUMNS: readonly PlainColumn<Row>[] = [
     isTitle: true,
     cell: ({ path, member }) => (
       <>
-        <code>{visible(path)}</code> {member.isRequired && <Badge tone="accent">needed</Badge>}
+        <code>{visible(path)}</code> {member.isRequired && <Badge tone="accent">required</Badge>}
       </>
     ),
   },
-  { id: "takes", name: "Takes", cell: ({ member }) => inWords(member.field) },
+  { id: "takes", name: "Type", cell: ({ member }) => inWords(member.field) },
   {
     id: "default",
     name: "Default",
@@ -53,7 +53,7 @@ const COLUMNS: readonly PlainColumn<Row>[] = [
   },
   {
     id: "about",
-    name: "What it is",
+    name: "Description",
     grows: true,
     cell: ({ member }) => visible(member.description),
   },
