@@ -35,6 +35,14 @@ _DEAF = """
     };
 """
 """A page that receives no events about experiments."""
+_TOO_WIDE = """
+    part => [part, ...part.querySelectorAll("*")]
+      .filter(each => each.scrollWidth > each.clientWidth + 1)
+      .filter(each => each.clientWidth > 1 && getComputedStyle(each).display !== "inline")
+      .map(each => `${each.tagName} ${each.className}`)
+      .filter(name => !/visually-hidden|code/i.test(name))
+"""
+"""The parts of a region whose content is wider than they are, other than code."""
 TOOL: Any = {
     "type": "function",
     "function": {
@@ -147,7 +155,7 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
     page.goto(f"/experiments/new?trace={trace}&span={call}")
     expect(page.get_by_text("that can be run again")).to_be_visible()
     page.get_by_label("Name").fill("Shorter answers")
-    page.get_by_role("button", name="Create the experiment").click()
+    page.get_by_role("button", name="Create experiment").click()
     expect(page.get_by_role("heading", name="Shorter answers")).to_be_visible()
 
     page.get_by_label("Text of message 1").fill("Be short, {{tone}}.")
@@ -167,8 +175,8 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
 
     served.provider.add(*[_answer] * 6)
     page.keyboard.press("Control+Enter")
-    page.get_by_label("Repeats of each").fill("3")
-    expect(page.get_by_text("6 runs: real calls")).to_be_visible()
+    page.get_by_label("Repeats").fill("3")
+    expect(page.get_by_text("6 runs. Each run calls the provider")).to_be_visible()
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("6 of 6 runs")).to_be_visible()
     comparison = page.get_by_role("region", name="Comparison")
@@ -189,6 +197,33 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
     expect(page).to_have_url(re.compile(r"/traces/[0-9a-f]+\?span="))
     assert [request.body["temperature"] for request in served.provider.requests[-2:]] == [0.7, 0.2]
     assert served.provider.requests[-1].messages[0]["content"] == "Be short, kind."
+
+
+def test_results_fit_and_no_colour_claims_more_than_the_verdict(page: Page, served: Served) -> None:
+    experiment = _made(served, {"system": "Be short."})
+    served.provider.add(*[_answer] * 10)
+    body = {
+        "repeats": 5,
+        "variants": ["original", "v1"],
+        "models": ["fake/a-model-with-a-long-name-and-a-date-2026-11-30"],
+    }
+    batch = served.post(f"/experiments/{experiment}/batches", body)
+    path = f"/experiments/{experiment}/batches/{batch['id']}"
+    _until(lambda: served.get(path)["state"] == "finished")
+    page.goto(f"/experiments/{experiment}?tab=results&base=recorded")
+    comparison = page.get_by_role("region", name="Comparison")
+    outputs = page.get_by_role("region", name="Outputs")
+    # The recorded call is one run: the fewer tokens of v1 may be chance.
+    expect(comparison.get_by_text("not enough runs")).to_have_count(2)
+    fewer = comparison.get_by_role("row", name=re.compile("^Tokens")).last
+    expect(fewer).to_contain_text("54.0 %")
+    expect(comparison.locator("td [data-tone=good], td [data-tone=bad]")).to_have_count(0)
+    for width in (1280, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        for part in (outputs, comparison):
+            assert part.evaluate(_TOO_WIDE) == []
+    headings = page.get_by_role("heading", level=2).all_inner_texts()
+    assert headings == ["Outputs", "Comparison"]
 
 
 @pytest.mark.slow
@@ -263,7 +298,7 @@ def test_failed_runs_are_shown_and_retried(page: Page, served: Served) -> None:
     _open(page, served, experiment)
     served.provider.add(error(400, "the model is out of order"), _answer)
     page.get_by_role("button", name="Run…").click()
-    page.get_by_label("Repeats of each").fill("2")
+    page.get_by_label("Repeats").fill("2")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text("2 of 2 runs, 1 failed")).to_be_visible()
     expect(page.get_by_text("out of order").first).to_be_visible()
@@ -299,7 +334,7 @@ def test_an_older_version_is_compared_with_and_restored(page: Page, served: Serv
     expect(newer).to_contain_text("messages[0]")
     expect(newer.get_by_text("fake/m → fake/m2")).to_be_visible()  # names are not truncated
     page.get_by_role("button", name="Restore v1").click()
-    expect(page.get_by_text("Version 3 is as it was then.")).to_be_visible()
+    expect(page.get_by_text("Restored as version 3.")).to_be_visible()
     assert _newest(served, experiment)["messages"][0]["content"] == "Be short."
     assert _newest(served, experiment)["parameters"] == {"temperature": 0.1}
     page.get_by_role("tab", name="Request").click()
@@ -333,7 +368,7 @@ def test_a_data_set_is_created_from_a_query_and_changed_as_a_whole(
     page.goto("/experiments")
     expect(page.get_by_role("heading", name="No experiments yet")).to_be_visible()
     page.keyboard.press("n")
-    page.get_by_role("button", name="Make", exact=True).click()
+    page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_text("2 calls", exact=True)).to_be_visible()
     page.get_by_label("Text of message 1").fill("Be short.")
     page.get_by_role("button", name="Call").click()
@@ -354,7 +389,7 @@ def test_deleting_an_experiment_asks_first(page: Page, served: Served) -> None:
     _made(served)
     page.goto("/experiments")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("alertdialog").get_by_role("button", name="Keep it").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("link", name=ASKED)).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
@@ -414,9 +449,9 @@ def test_a_tool_never_overwrites_unsaved_changes(page: Page, served: Served) -> 
     page.get_by_label("Text of message 1").fill("Mine.")
     applied = _allowed_call(served, "apply_experiment_data", data={"system": "Theirs."})
     assert applied["success"], applied  # the server has it; the page must report what it shows
-    expect(page.get_by_text("Version 1 was saved in the meantime")).to_be_visible()
+    expect(page.get_by_text("Version 1 was saved elsewhere")).to_be_visible()
     expect(page.get_by_label("Text of message 1")).to_have_value("Mine.")
-    page.get_by_role("button", name="Keep mine").click()
+    page.get_by_role("button", name="Keep my changes").click()
     page.get_by_role("button", name="Save as v2").click()
     expect(page.get_by_text("Saved as version 2.")).to_be_visible()
     assert _newest(served, experiment)["messages"][0]["content"] == "Mine."
@@ -471,7 +506,7 @@ def test_all_keys_are_listed(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
     page.keyboard.press("?")
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     for does in ("Save as a new version", "Run…", "Edit as a form or as JSON"):
         expect(keys.get_by_text(does)).to_be_visible()
 

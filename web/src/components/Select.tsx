@@ -30,7 +30,7 @@ export function Select<T extends string>(props: Props<T>) {
     >
       <Label className={hideLabel ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
       <AriaButton className={styles.button ?? ""}>
-        <SelectValue />
+        <SelectValue className={styles.value ?? ""} />
         <span aria-hidden="true">▾</span>
       </AriaButton>
       <Popover className={styles.popover ?? ""} offset={4}>

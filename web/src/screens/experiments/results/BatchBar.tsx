@@ -44,16 +44,16 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
   const told = (what: string) => (error: unknown) =>
     tell({ kind: "bad", text: `${what}: ${error instanceof Error ? error.message : error}` });
   const cancel = () => {
-    cancelling.mutateAsync(batch.id).catch(told("It could not be cancelled"));
+    cancelling.mutateAsync(batch.id).catch(told("The runs could not be cancelled"));
   };
   const resume = (retryFailed: boolean) => {
     resuming
       .mutateAsync({ batch: batch.id, retryFailed })
-      .catch(told("The runs could not be continued"));
+      .catch(told("The runs could not be resumed"));
   };
   useShortcut({ keys: "c", does: "Cancel the runs", where: "Experiment" }, cancel, runs);
   useShortcut(
-    { keys: "r", does: "Continue with the missing runs", where: "Experiment" },
+    { keys: "r", does: "Resume the missing runs", where: "Experiment" },
     () => resume(false),
     !runs && !isWhole,
   );
@@ -75,8 +75,8 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
           {progress.failed > 0 && `, ${count(progress.failed)} failed`}
         </span>
         <span className={styles.about}>
-          {count(progress.tokens)} tokens, cost {cost(progress.cost)},{" "}
-          {duration(progress.seconds * 1_000_000)} of calls
+          {count(progress.tokens)} tokens, cost {cost(progress.cost)}, call time{" "}
+          {duration(progress.seconds * 1_000_000)}
         </span>
         <span className={styles.actions}>
           {runs && (
@@ -86,7 +86,7 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
           )}
           {!runs && !isWhole && (
             <Button small keys="r" isDisabled={resuming.isPending} onPress={() => resume(false)}>
-              Continue
+              Resume
             </Button>
           )}
           {!runs && progress.failed > 0 && (

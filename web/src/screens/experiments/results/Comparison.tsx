@@ -38,6 +38,9 @@ const VERDICTS: Record<VariantComparison["verdict"], { sign: string; tone: Tone 
   "not enough runs": { sign: "…", tone: "plain" },
 };
 
+/** The differences of these may be chance, so no colour calls one of them good or bad. */
+const CHANCE: readonly VariantComparison["verdict"][] = ["no difference shown", "not enough runs"];
+
 interface Props {
   experiment: Experiment;
   batch: Batch;
@@ -53,7 +56,7 @@ export function Comparison({ experiment, batch, runs, base, onBase }: Props) {
   if (found.isError) {
     return (
       <ErrorNotice
-        what="It could not be compared"
+        what="The variants could not be compared"
         error={found.error}
         onRetry={() => void found.refetch()}
       />
@@ -65,18 +68,18 @@ export function Comparison({ experiment, batch, runs, base, onBase }: Props) {
       <header className={styles.line}>
         <h2>Comparison</h2>
         <Select
-          label="with"
+          label="Baseline"
           value={compared.base}
           options={[...batch.variants, RECORDED].map((name) => ({ id: name, name }))}
           onChange={onBase}
         />
         <span className={styles.about}>
-          {counted(compared.base_runs, "run")} of it
+          {counted(compared.base_runs, "run")}
           {compared.base_failed > 0 && `, ${count(compared.base_failed)} failed`}
         </span>
       </header>
       {compared.variants.length === 0 && (
-        <p className={styles.about}>This batch has no other variant.</p>
+        <p className={styles.about}>This batch has no other variant</p>
       )}
       {compared.variants.map((variant) => (
         <Variant
@@ -119,17 +122,18 @@ function Variant({ compared, variant, runs, experiment }: VariantProps) {
         {count(variant.runs)} runs
         {variant.failed > 0 && `, ${count(variant.failed)} failed`}
         {variant.model && `, model ${visible(variant.model)}`}; {count(variant.same_outputs)} of{" "}
-        {count(variant.pairs)} pairs of equal outputs; {count(variant.truncated)} cut at the token
-        limit (before: {count(variant.base_truncated)}).
+        {count(variant.pairs)} pairs have equal outputs; {count(variant.truncated)} outputs reached
+        the token limit (baseline: {count(variant.base_truncated)}).
       </p>
       {variant.error && <p className={styles.problem}>{visible(variant.error)}</p>}
       <Figures compared={compared} variant={variant} runs={runs} experiment={experiment} />
       {variant.judged.map((judged) => (
         <p key={`${judged.model} ${judged.criteria}`} className={styles.judged}>
-          <strong>{visible(judged.model)}</strong> prefers this one in {judged.new} pairs,{" "}
-          {visible(compared.base)} in {judged.base}, neither in {judged.ties}
-          {judged.swayed > 0 && ` (the order of the outputs decided ${judged.swayed} of them)`}
-          {judged.unreadable > 0 && `, did not answer in ${judged.unreadable}`}. By: “
+          <strong>{visible(judged.model)}</strong> prefers {visible(variant.variant)} in{" "}
+          {judged.new} pairs and {visible(compared.base)} in {judged.base}, with {judged.ties} ties
+          {judged.swayed > 0 &&
+            ` (${judged.swayed} because its answer depended on the order of the outputs)`}
+          {judged.unreadable > 0 && `; ${judged.unreadable} replies were unreadable`}. Criteria: “
           {visible(judged.criteria)}”
         </p>
       ))}
@@ -140,13 +144,14 @@ function Variant({ compared, variant, runs, experiment }: VariantProps) {
 function Figures({ compared, variant, runs, experiment }: VariantProps) {
   const before = outcomesOf(compared.base, runs, experiment.items);
   const after = outcomesOf(variant.variant, runs, experiment.items);
+  const reasons = [...new Set(FIGURES.flatMap(({ id }) => whyNoInterval(variant[id]) ?? []))];
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
     <div className={styles.scroll} tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
-            <th scope="col">Figure</th>
+            <th scope="col">Metric</th>
             <th scope="col">n</th>
             <th scope="col">{visible(compared.base)}: mean (median)</th>
             <th scope="col">{visible(variant.variant)}: mean (median)</th>
@@ -172,18 +177,20 @@ function Figures({ compared, variant, runs, experiment }: VariantProps) {
                     low={found.low}
                     high={found.high}
                     reach={reachOf([found]) * 1.1}
-                    better="lower"
+                    {...(CHANCE.includes(variant.verdict) ? {} : { better: "lower" })}
                     format={(value) => signed(value, format)}
                   />
-                  {whyNoInterval(found) && (
-                    <span className={styles.about}> {whyNoInterval(found)}</span>
-                  )}
                 </td>
               </tr>
             );
           })}
         </tbody>
       </table>
+      {reasons.map((reason) => (
+        <p key={reason} className={styles.about}>
+          {reason}
+        </p>
+      ))}
     </div>
   );
 }

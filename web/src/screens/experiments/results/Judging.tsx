@@ -41,7 +41,7 @@ export function Judging({ experimentId, batch, base }: Props) {
     return (
       <div>
         <Button small onPress={() => show(true)}>
-          Let a model evaluate the outputs…
+          Evaluate outputs with a model…
         </Button>
       </div>
     );
@@ -49,11 +49,11 @@ export function Judging({ experimentId, batch, base }: Props) {
   const others = batch.variants.length - 1;
   const pairs = others * (batch.progress.total / batch.variants.length);
   return (
-    <section className={styles.judging} aria-label="Judge">
+    <section className={styles.judging} aria-label="Evaluation">
       <div className={styles.line}>
         <div className={styles.grow}>
           <TextField
-            label="Judge"
+            label="Evaluation model"
             mono
             value={model}
             onChange={setModel}
@@ -73,7 +73,7 @@ export function Judging({ experimentId, batch, base }: Props) {
         value={criteria}
         onChange={setCriteria}
         placeholder="The correct answer that helps the person more."
-        hint={`It is asked twice about each of up to ${count(pairs)} pairs, with their places swapped: real calls, with real costs.`}
+        hint={`The model compares each of up to ${count(pairs)} pairs twice, with the outputs swapped. Each comparison is a provider call, which may cost money.`}
       />
       {judging.isError && (
         <ErrorNotice what="The outputs could not be evaluated" error={judging.error} />
@@ -85,7 +85,7 @@ export function Judging({ experimentId, batch, base }: Props) {
           isDisabled={!model.trim() || judging.isPending}
           onPress={() => judging.mutate()}
         >
-          {judging.isPending ? "Judging…" : "Judge"}
+          {judging.isPending ? "Evaluating…" : "Evaluate"}
         </Button>
         <Button small onPress={() => show(false)}>
           Close

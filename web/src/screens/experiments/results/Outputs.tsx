@@ -114,7 +114,7 @@ function Output({ name, outcome, before }: OutputProps) {
         )}
       </header>
       {outcome === undefined ? (
-        <p className={styles.about}>Not run yet.</p>
+        <p className={styles.about}>Not run yet</p>
       ) : (
         <>
           <Told outcome={outcome} before={before} />
@@ -122,7 +122,7 @@ function Output({ name, outcome, before }: OutputProps) {
             {visible(outcome.model ?? "model unknown")}, {count(outcome.input_tokens)} +{" "}
             {count(outcome.output_tokens)} tokens, cost {cost(outcome.cost)},{" "}
             {duration(outcome.duration_us)}
-            {outcome.finish_reason && `, ended by ${visible(outcome.finish_reason)}`}
+            {outcome.finish_reason && `, finish reason ${visible(outcome.finish_reason)}`}
           </p>
         </>
       )}
@@ -155,7 +155,7 @@ function Told({ outcome, before }: { outcome: Outcome; before: Outcome | undefin
         </div>
       ))}
       {outcome.content === null && outcome.tool_calls.length === 0 && (
-        <p className={styles.about}>The output is empty.</p>
+        <p className={styles.about}>Empty output</p>
       )}
     </>
   );

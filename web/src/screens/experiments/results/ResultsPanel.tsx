@@ -71,13 +71,6 @@ function Ran({ experiment, batch, item, search, onSearch }: Props & { batch: Bat
   const runs = found.data.id === batch.id ? found.data.runs : [];
   return (
     <div className={styles.results}>
-      <Comparison
-        experiment={experiment}
-        batch={batch}
-        runs={runs}
-        base={search.base}
-        onBase={(base) => onSearch({ base })}
-      />
       <Outputs
         experiment={experiment}
         batch={batch}
@@ -87,6 +80,13 @@ function Ran({ experiment, batch, item, search, onSearch }: Props & { batch: Bat
         repeat={repeat}
         onItem={(number) => onSearch({ item: number ? String(number) : undefined })}
         onRepeat={(number) => onSearch({ repeat: number ? String(number) : undefined })}
+      />
+      <Comparison
+        experiment={experiment}
+        batch={batch}
+        runs={runs}
+        base={search.base}
+        onBase={(base) => onSearch({ base })}
       />
     </div>
   );
