@@ -197,7 +197,7 @@ def test_only_the_page_that_asked_acts(page: Page, served: Served) -> None:
     expect(
         talk(other).get_by_text("Again.").first
     ).to_be_visible()  # a question of one page appears on all
-    talk(other).get_by_role("button", name="What the ui agent did").last.click()
+    talk(other).get_by_role("button", name="ui agent: ").last.click()
     expect(talk(other).get_by_text("on another page")).to_be_visible()
     assert "/threads" in other.url
 
@@ -209,12 +209,12 @@ def test_steps_unfold_and_link_to_their_spans(page: Page, served: Served) -> Non
     data = call("list_labels"), call("final", answer="None.")
     answer_of(served, page, "Which labels?", first, *data, call("final", pass_on="data"))
     inside = talk(page)
-    inside.get_by_role("button", name="Thoughts").click()
+    inside.get_by_role("button", name="Reasoning").click()
     expect(inside.get_by_text("Hm, labels.")).to_be_visible()
-    inside.get_by_role("button", name="What the data agent did: 1 call").click()
+    inside.get_by_role("button", name="data agent: 1 call").click()
     inside.get_by_role("button", name="list_labels").click()
     expect(inside.get_by_text("Arguments")).to_be_visible()
-    inside.get_by_role("link", name="Show it in the trace").click()
+    inside.get_by_role("link", name="Open in trace").click()
     page.wait_for_url(re.compile(r"/traces/[0-9a-f]{32}\?.*span=[0-9a-f]{16}"))
     expect(inside.get_by_text("None.").first).to_be_visible()  # the panel stays
 
@@ -226,7 +226,7 @@ def test_a_failure_states_why_and_can_be_retried(
     page.goto("/threads?analyst=new")
     served.provider.add(error(503, "The provider rests."))
     ask(page, "What went wrong?")
-    expect(talk(page).get_by_text("There is no answer.")).to_be_visible()
+    expect(talk(page).get_by_text("⚠ No answer")).to_be_visible()
     expect(talk(page).get_by_text("The provider rests.").first).to_be_visible()
     served.provider.add(call("final", answer="Now it works."))
     talk(page).get_by_role("button", name="Ask again").click()
@@ -235,7 +235,7 @@ def test_a_failure_states_why_and_can_be_retried(
     served.http.delete(f"/api/v1/agents/conversations/{page.url.partition('analyst=')[2]}")
     faults.expect("404")
     page.reload()
-    expect(talk(page).get_by_text("This conversation does not exist.")).to_be_visible()
+    expect(talk(page).get_by_text("Conversation not found")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_the_analyst_sees_every_tab_of_a_span(page: Page, served: Served) -> Non
 @pytest.mark.slow
 def test_an_unknown_conversation_is_reported_without_a_fault(page: Page) -> None:
     page.goto("/threads?analyst=zz")
-    expect(talk(page).get_by_text("This conversation does not exist.")).to_be_visible()
+    expect(talk(page).get_by_text("Conversation not found")).to_be_visible()
 
 
 def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
@@ -260,10 +260,10 @@ def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
     ask(page, "What went wrong?")
     expect(talk(page).get_by_text("It begins so")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(talk(page).get_by_text("You stopped it.")).to_be_visible()
+    expect(talk(page).get_by_text("You stopped this turn.")).to_be_visible()
     expect(talk(page).get_by_text("It begins so")).to_be_visible()
     page.reload()
-    expect(talk(page).get_by_text("You stopped it.")).to_be_visible()
+    expect(talk(page).get_by_text("You stopped this turn.")).to_be_visible()
     expect(talk(page).get_by_text("It begins so")).to_be_visible()
 
 
@@ -312,7 +312,7 @@ def test_a_writing_call_waits_for_a_person_on_any_screen(page: Page, served: Ser
     ask(page, "Try another model")
     card = talk(page).get_by_label("Permission for apply_experiment_data")
     expect(card).to_contain_text("m2")  # the exact effect
-    expect(page.get_by_role("button", name="1 tool waits for you")).to_be_visible()
+    expect(page.get_by_role("button", name="1 call needs approval")).to_be_visible()
     card.get_by_role("button", name="Deny…").press("Enter")
     page.keyboard.type("not that model")
     page.keyboard.press("Enter")
@@ -323,7 +323,7 @@ def test_a_writing_call_waits_for_a_person_on_any_screen(page: Page, served: Ser
     served.provider.add(call("read_file", path=".env"), Answer("I may not read it."))
     (served.repo / ".env").write_text("KEY=1\n")
     begun = served.post("/turns", {"text": "What is in .env?"})
-    page.get_by_role("button", name="1 tool waits for you").click()
+    page.get_by_role("button", name="1 call needs approval").click()
     asked = page.get_by_role("dialog")
     expect(asked).to_contain_text(".env")
     (waiting,) = served.get("/approvals")["data"]
@@ -353,7 +353,7 @@ def test_conversations_are_kept_opened_renamed_and_deleted(page: Page, served: S
     expect(kept.get_by_role("listitem")).to_have_count(1)
     expect(page.get_by_text("Ask what happened, and why.")).to_be_visible()
     kept.get_by_role("button", name=re.compile("^The second")).click()
-    page.get_by_role("button", name="Dock it").click()
+    page.get_by_role("button", name="Dock").click()
     page.wait_for_url("**/threads?analyst=*")
     expect(talk(page).get_by_text("Two.", exact=True)).to_be_visible()
 
@@ -390,7 +390,7 @@ def test_the_analyst_is_accessible(browser: Browser, served: Served, dark: bool)
         expect(page.get_by_role("table")).to_be_visible()
         page.evaluate(_OPEN_ALL)
         assert serious_faults(page) == []
-        page.get_by_role("button", name="Dock it").click()
+        page.get_by_role("button", name="Dock").click()
         expect(panel(page)).to_be_visible()
         assert serious_faults(page) == []
 

@@ -51,11 +51,11 @@ def test_a_new_breakpoint_holds_a_call_that_is_changed_and_continued(
     page: Page, served: Served
 ) -> None:
     page.goto("/breakpoints")
-    expect(page.get_by_role("heading", name="No breakpoints yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No breakpoints")).to_be_visible()
     page.keyboard.press("n")
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Labels").fill("nightly")
-    dialog.get_by_role("button", name="Hold these calls").click()
+    dialog.get_by_role("button", name="Create breakpoint").click()
     expect(page.get_by_role("table", name="Breakpoints")).to_contain_text("the label nightly")
     served.provider.add(Answer("Hello Bob"))
     with _calling(served, "Say hello to Ada", x_label="nightly") as answer:
@@ -63,7 +63,7 @@ def test_a_new_breakpoint_holds_a_call_that_is_changed_and_continued(
         expect(page.get_by_role("region", name="Request")).to_contain_text("Say hello to Ada")
         expect(page.get_by_text("then continues").first).to_be_visible()
         page.get_by_role("tab", name="Edit").click()
-        field = page.get_by_role("textbox", name="The request, as it is sent")
+        field = page.get_by_role("textbox", name="The request as sent")
         body = field.input_value()
         field.fill(body + "}")
         expect(page.get_by_text("This is not JSON")).to_be_visible()
@@ -71,7 +71,7 @@ def test_a_new_breakpoint_holds_a_call_that_is_changed_and_continued(
         field.fill(body.replace("Ada", "Bob"))
         page.get_by_role("button", name="Continue with my changes").click()
         assert answer.result(30) == "Hello Bob"
-    expect(page.get_by_text("It continued with changes.")).to_be_visible()
+    expect(page.get_by_text("Continued with changes.")).to_be_visible()
     expect(page.get_by_text("Hello Bob")).to_be_visible()
     assert "Bob" in str(served.provider.requests[-1].messages)
 
@@ -83,20 +83,18 @@ def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served
         page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
         expect(page.get_by_role("button", name="Continue", exact=True)).to_be_visible()
         page.keyboard.press("x")
-        page.get_by_role("textbox", name="Why? The client receives the reason.").fill(
-            "Not on a Saturday"
-        )
+        page.get_by_role("textbox", name="Reason (sent to the client)").fill("Not on a Saturday")
         page.keyboard.press("Enter")
         with pytest.raises(openai.PermissionDeniedError, match="Not on a Saturday"):
             answer.result(30)
-    expect(page.get_by_text("It was refused.")).to_be_visible()
+    expect(page.get_by_text("Refused. “Not on a Saturday”")).to_be_visible()
     assert not served.provider.requests
 
 
 @pytest.mark.slow
 def test_a_held_call_and_its_expiry_appear_live(page: Page, served: Served) -> None:
     page.goto("/breakpoints")
-    expect(page.get_by_role("heading", name="No calls are held.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No held calls")).to_be_visible()
     _hold(served, timeout=3, on_expiry="continue")
     served.provider.add(Answer("Late"))
     with _calling(served, "Hi") as answer:
@@ -116,7 +114,7 @@ def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) ->
     served.provider.add(Answer("Not held"))
     assert served.call_gateway("Hi") == "Not held"
     table.get_by_role("button", name="Remove").click()
-    expect(page.get_by_role("heading", name="No breakpoints yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No breakpoints")).to_be_visible()
     assert served.get("/breakpoints")["data"] == []
 
 
@@ -130,7 +128,7 @@ def test_a_change_leaves_the_rest_of_the_request_unchanged(page: Page, served: S
     with _sending(served, body) as answer:
         _open_held(page)
         page.get_by_role("tab", name="Edit").click()
-        field = page.get_by_role("textbox", name="The request, as it is sent")
+        field = page.get_by_role("textbox", name="The request as sent")
         field.fill(field.input_value().replace("Ada", "Bob"))
         page.get_by_role("button", name="Continue with my changes").click()
         assert "Changed" in answer.result(30)
@@ -146,7 +144,7 @@ def test_a_draft_survives_a_reload_and_a_change_of_screen(page: Page, served: Se
     with _calling(served, "Say hello to Ada") as answer:
         _open_held(page)
         page.get_by_role("tab", name="Edit").click()
-        field = page.get_by_role("textbox", name="The request, as it is sent")
+        field = page.get_by_role("textbox", name="The request as sent")
         field.fill(field.input_value().replace("Ada", "Bob"))
         page.reload()
         page.get_by_role("tab", name="Edit •").click()
@@ -157,7 +155,7 @@ def test_a_draft_survives_a_reload_and_a_change_of_screen(page: Page, served: Se
         served.provider.add(Answer("Hello Bob"))
         page.keyboard.press("c")
         assert answer.result(30) == "Hello Bob"
-    expect(page.get_by_text("It continued with changes.")).to_be_visible()
+    expect(page.get_by_text("Continued with changes.")).to_be_visible()
     assert page.evaluate("Object.keys(sessionStorage).filter(key => key.includes('held'))") == []
 
 
@@ -179,7 +177,7 @@ def test_an_unusual_request_is_shown_completely(
         _open_held(page)
         expect(page.get_by_role("tabpanel")).to_contain_text(shown)
         page.keyboard.press("x")
-        page.get_by_role("textbox", name="Why? The client receives the reason.").fill("No")
+        page.get_by_role("textbox", name="Reason (sent to the client)").fill("No")
         page.keyboard.press("Enter")
         assert "No" in answer.result(30)
 

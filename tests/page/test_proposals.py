@@ -96,7 +96,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
 @pytest.mark.slow
 def test_without_proposals_the_screen_explains_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
-    expect(page.get_by_role("heading", name="No proposals yet.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No proposals")).to_be_visible()
     page.goto("about:blank")  # while a page is open, a proposal waits for its answer
     served.stage("left + right", "right + left")
     page.goto("/proposals")

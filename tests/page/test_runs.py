@@ -202,7 +202,7 @@ def test_a_run_with_several_traces_offers_a_choice(shown: Page, filled: Served) 
 def test_a_missing_run_is_reported(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/runs/nothing")
-    expect(page.get_by_role("heading", name="There is no such run.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Run not found")).to_be_visible()
     page.get_by_role("link", name="Show all runs").click()
     expect(page).to_have_url("/runs")
 
@@ -274,11 +274,11 @@ def test_a_deletion_elsewhere_clears_every_screen(browser: Browser, served: Serv
         expect(in_list.get_by_text("Why does job-1 fail?")).to_have_count(0)
         expect(peek.get_by_text("The run could not be read")).to_be_visible()
         expect(peek.get_by_text("Why does job-1 fail?")).to_have_count(0)
-        expect(run.get_by_role("heading", name="There is no such run.")).to_be_visible()
+        expect(run.get_by_role("heading", name="Run not found")).to_be_visible()
         expect(thread.get_by_text("Why does job-1 fail?")).to_have_count(0)
         expect(trace.get_by_text("The trace could not be read")).to_be_visible()
         assert served.http.delete("/api/v1/threads/exports").is_success
-        expect(thread.get_by_role("heading", name="There is no such thread.")).to_be_visible()
+        expect(thread.get_by_role("heading", name="Thread not found")).to_be_visible()
 
 
 def test_the_first_run_replaces_the_instructions(page: Page, served: Served) -> None:

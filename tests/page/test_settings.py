@@ -33,9 +33,11 @@ def test_the_preview_of_other_limits_deletes_nothing(page: Page, served: Served)
     served.take_spans(span(1, text="Hello"), span(2, text="World"))
     page.goto("/settings?part=retention")
     expect(page.get_by_text("2 spans").first).to_be_visible()
-    page.get_by_role("textbox", name="Keep for").fill("1s")
-    page.get_by_role("button", name="Look").click()
-    expect(page.get_by_role("status").filter(has_text="It would delete")).to_contain_text("2 spans")
+    page.get_by_role("textbox", name="Maximum age").fill("1s")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("status").filter(has_text="These limits would delete")).to_contain_text(
+        "2 spans"
+    )
     expect(page.get_by_text('keep = "1s"')).to_be_visible()
     assert served.get("/retention")["held"]["spans"] == 2
 
@@ -44,8 +46,8 @@ def test_the_preview_of_other_limits_deletes_nothing(page: Page, served: Served)
 def test_an_invalid_limit_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("4(00|22)")
     page.goto("/settings?part=retention")
-    page.get_by_role("textbox", name="Keep for").fill("for ever")
-    page.get_by_role("button", name="Look").click()
+    page.get_by_role("textbox", name="Maximum age").fill("for ever")
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_contain_text("The preview failed")
 
 

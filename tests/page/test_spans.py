@@ -82,7 +82,7 @@ def test_words_are_found_in_contents_and_marked(shown: Page) -> None:
     expect(rows(shown)).to_have_count(1)
     expect(rows(shown).locator("mark")).to_have_text("needle")
     bar.fill("nowhere")
-    expect(shown.get_by_text("No span fits this query.")).to_be_visible()
+    expect(shown.get_by_text("No spans match this query.")).to_be_visible()
     shown.get_by_role("button", name="Show all spans").click()
     expect(rows(shown)).to_have_count(5)
 
@@ -96,7 +96,7 @@ def test_keys_walk_spans_with_their_content_next_to_them(shown: Page) -> None:
     shown.keyboard.press("j")
     expect(beside(shown).get_by_role("heading", level=2)).not_to_contain_text("run_check")
     row(shown, "chat small").get_by_role("gridcell").nth(1).click()
-    expect(beside(shown).get_by_role("region", name="Asked").first).to_contain_text(
+    expect(beside(shown).get_by_role("region", name="New messages").first).to_contain_text(
         "Look at the importer"
     )
     expect(beside(shown).get_by_role("region", name="Reply").first).to_contain_text(
@@ -116,7 +116,7 @@ def test_keys_walk_spans_with_their_content_next_to_them(shown: Page) -> None:
 @pytest.mark.slow
 def test_an_address_without_a_span_is_reported(shown: Page) -> None:
     shown.goto("/traces?peek=nonsense")
-    expect(beside(shown).get_by_role("alert")).to_contain_text("There is no such span")
+    expect(beside(shown).get_by_role("alert")).to_contain_text("Span not found")
 
 
 @pytest.mark.slow

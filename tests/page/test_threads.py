@@ -130,9 +130,9 @@ def test_filters_are_terms_of_the_same_query(shown: Page, filled: Served) -> Non
     expect(bar(shown)).to_have_value("period:last_hour")
     filters.get_by_role("checkbox", name="error").check()
     expect(bar(shown)).to_have_value("period:last_hour status:error")
-    expect(shown.get_by_text("No thread fits this query.")).to_be_visible()
+    expect(shown.get_by_text("No threads match this query.")).to_be_visible()
     bar(shown).fill("label:nothing")
-    expect(shown.get_by_text("No thread fits this query.")).to_be_visible()
+    expect(shown.get_by_text("No threads match this query.")).to_be_visible()
     shown.get_by_role("button", name="Show all threads").click()
     expect(rows(shown)).to_have_count(4)
     assert filled.get("/ui")["label_filters"].get("threads", []) == []
@@ -190,7 +190,7 @@ def test_the_keyboard_alone_opens_a_thread_and_comes_back(shown: Page) -> None:
     shown.go_back()
     expect(rows(shown)).to_have_count(4)
     shown.keyboard.press("?")
-    keys = shown.get_by_role("dialog", name="Keys")
+    keys = shown.get_by_role("dialog", name="Keyboard shortcuts")
     for does in ("Next row", "Open the row", "Write a query", "Show or hide the filters"):
         expect(keys.get_by_text(does).first).to_be_visible()
 
@@ -237,7 +237,7 @@ def test_a_thread_shows_each_message_once_next_to_its_runs(
         page.goto("/threads/hostile")
         expect(conversation.get_by_text("<img src=x onerror=alert(1)>").first).to_be_visible()
         page.goto("/threads/nowhere")
-        expect(page.get_by_text("There is no such thread.")).to_be_visible()
+        expect(page.get_by_text("Thread not found")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_deleting_a_thread_first_states_what_is_lost(page: Page, served: Served)
     page.get_by_role("button", name="Delete…").click()
     dialog = page.get_by_role("alertdialog")
     expect(dialog).to_contain_text("1 run with 1 span will be deleted permanently")
-    dialog.get_by_role("button", name="Keep it").click()
+    dialog.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Delete…").click()
     asked = asked_from_now(page)
     dialog.get_by_role("button", name="Delete permanently").click()

@@ -30,8 +30,8 @@ export function AnalystPanel() {
           <Button
             small
             kind="quiet"
-            aria-label="Show it on the whole page"
-            tip="Show it on the whole page"
+            aria-label="Open as a full page"
+            tip="Open as a full page"
             onPress={dock.widen}
           >
             ⤢

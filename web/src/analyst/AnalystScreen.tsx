@@ -18,8 +18,8 @@ export function AnalystScreen() {
           <Button small onPress={() => dock.show(NEW)}>
             New conversation
           </Button>
-          <Button small onPress={dock.toggle} keys="a" tip="Show it next to the threads">
-            Dock it
+          <Button small onPress={dock.toggle} keys="a" tip="Show next to the threads">
+            Dock
           </Button>
         </>
       }

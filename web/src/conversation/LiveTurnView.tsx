@@ -65,7 +65,7 @@ export function LiveTurnView({ live, saved, onAskAgain, onRunning, onEnded }: Pr
         onStop={isRunning ? stop : null}
       />
       {!events && saved && followed.isForgotten && (
-        <p>Only its trace has the steps of the agents.</p>
+        <p>The steps of the agents are only in the trace.</p>
       )}
       {trouble && (
         <ErrorNotice

@@ -103,8 +103,8 @@ export function AnalystConversation({ id, onBegun }: Props) {
 
 function Gone() {
   return (
-    <EmptyState title="This conversation does not exist.">
-      It was deleted. Start a new one, or choose another.
+    <EmptyState title="Conversation not found">
+      It was deleted. Start a new conversation, or choose another one.
     </EmptyState>
   );
 }
@@ -118,7 +118,7 @@ function Suggestions({
 }) {
   return (
     <EmptyState title="Ask what happened, and why.">
-      <p>Answers come with links to the spans that prove them. For example:</p>
+      <p>Answers link to the spans that support them. Examples:</p>
       <ul className={styles.suggestions}>
         {questions.map((question) => (
           <li key={question}>

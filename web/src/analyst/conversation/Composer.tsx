@@ -14,7 +14,7 @@ export const ORCHESTRATOR = "orchestrator";
 
 export interface Choice {
   agent: string;
-  /** PROVIDER/MODEL; empty: the configured model. */
+  /** Model (default from settings). */
   model: string;
 }
 
@@ -63,11 +63,11 @@ export function Composer(props: Props) {
           aria-controls={choices}
           onClick={() => showChoice(!choosing)}
         >
-          <span aria-hidden="true">{choosing ? "▾" : "▸"}</span> Asks the{" "}
-          {visible(props.choice.agent)} agent
+          <span aria-hidden="true">{choosing ? "▾" : "▸"}</span> Agent:{" "}
+          {visible(props.choice.agent)}
           {props.choice.model && `, ${visible(props.choice.model)}`}
         </button>
-        <span className={styles.hint}>Enter asks, Shift+Enter starts a new line</span>
+        <span className={styles.hint}>Enter to send, Shift+Enter for a new line</span>
       </div>
       <div id={choices}>{choosing && <Choices {...props} />}</div>
     </form>
@@ -167,7 +167,7 @@ function Choices({ choice, onChoose, isAgentFixed }: Props) {
         label="Model"
         value={choice.model}
         onChange={(model) => onChoose({ ...choice, model })}
-        placeholder="PROVIDER/MODEL; empty: the configured model"
+        placeholder="Model (default from settings)"
       />
       <p className={styles.about}>
         {isAgentFixed

@@ -80,7 +80,7 @@ export function History({ shown, onOpen }: Props) {
             </button>
             <Menu
               label=""
-              aria-label={`What to do with ${row.title || "the conversation"}`}
+              aria-label={`Actions for ${row.title || "the conversation"}`}
               actions={[
                 { id: "rename", name: "Rename…", run: () => rename(row) },
                 { id: "delete", name: "Delete…", run: () => remove(row), danger: true },
@@ -179,7 +179,7 @@ function Deleting({
       alert
       actions={
         <>
-          <Button onPress={() => onDone(false)}>Keep it</Button>
+          <Button onPress={() => onDone(false)}>Cancel</Button>
           <Button
             kind="danger"
             onPress={() => row && deleting.mutate(row.id)}
@@ -191,7 +191,9 @@ function Deleting({
       }
     >
       <p>“{visible(row?.title ?? "")}” is deleted permanently. Its traces stay.</p>
-      {deleting.error && <ErrorNotice what="It could not be deleted" error={deleting.error} />}
+      {deleting.error && (
+        <ErrorNotice what="The conversation could not be deleted" error={deleting.error} />
+      )}
     </Dialog>
   );
 }

@@ -74,7 +74,7 @@ interface PartProps {
 function PartView({ part, role, ...call }: PartProps) {
   switch (part.kind) {
     case "text":
-      if (part.text === "") return <p className={styles.about}>Empty text.</p>;
+      if (part.text === "") return <p className={styles.about}>Empty text</p>;
       if (role === "tool") return <ResultView text={part.text} />;
       return <TextWithSnippets text={part.text} />;
     case "reasoning":
@@ -114,7 +114,7 @@ function CallView({
         {part.id && <span className={styles.about}>{visible(part.id.slice(0, 100))}</span>}
         {answer !== null && (
           <Button kind="quiet" small onPress={() => onAnswer(answer)}>
-            its result ↓
+            result ↓
           </Button>
         )}
       </header>

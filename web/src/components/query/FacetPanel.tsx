@@ -64,7 +64,9 @@ export function FacetPanel({ view, query, isLive }: Props) {
           onMore={limit === FEW ? () => setLimit(MANY) : null}
         />
       ))}
-      {!complete && <p className={styles.about}>Too many match: only the newest were counted.</p>}
+      {!complete && (
+        <p className={styles.about}>Too many rows match. Only the newest ones are counted.</p>
+      )}
     </div>
   );
 }

@@ -9,7 +9,7 @@ export function NoRows({ what, query }: { what: View; query: string }) {
   if (query) {
     return (
       <EmptyState
-        title={`No ${what.slice(0, -1)} fits this query.`}
+        title={`No ${what} match this query.`}
         action={<Button onPress={() => setText("")}>{`Show all ${what}`}</Button>}
       >
         Remove a term, choose a longer time range, or search for a prefix: <code>time*</code>.

@@ -27,7 +27,8 @@ export function ApprovalView({ question, scope, words }: Props) {
   return (
     <section className={styles.card} aria-label={`Permission for ${question.name}`}>
       <h3 className={styles.title}>
-        <span aria-hidden="true">? </span>Allow this call?
+        <span aria-hidden="true">? </span>
+        {question.proposal_id ? "Allow this change?" : "Allow this call?"}
       </h3>
       {/* The summary may be shortened: if all arguments are known, they are shown instead. */}
       <p className={styles.summary}>{visible(told ? question.name : question.summary)}</p>
@@ -41,9 +42,9 @@ export function ApprovalView({ question, scope, words }: Props) {
 const ANSWERS: Record<string, string> = {
   once: "Allowed once",
   session: "Allowed for this session",
-  always: "Allowed always",
+  always: "Always allowed",
   denied: "Denied",
-  withdrawn: "It ended before anyone answered",
+  withdrawn: "Expired without an answer",
 };
 
 function Answered({ id, scope, words }: { id: string; scope: string; words: string | null }) {
@@ -83,7 +84,7 @@ function Answers({ id }: { id: string }) {
           }}
         >
           <TextField
-            label="Why not? The model receives the reason."
+            label="Reason (sent to the model)"
             value={words}
             onChange={setWords}
             autoFocus
@@ -108,10 +109,10 @@ function Answers({ id }: { id: string }) {
             Allow once
           </Button>
           <Button small isDisabled={isBusy} onPress={() => answer.mutate({ scope: "session" })}>
-            For this session
+            Allow for this session
           </Button>
           <Button small isDisabled={isBusy} onPress={() => answer.mutate({ scope: "always" })}>
-            Always
+            Always allow
           </Button>
           <Button small kind="danger" isDisabled={isBusy} onPress={() => deny(true)}>
             Deny…

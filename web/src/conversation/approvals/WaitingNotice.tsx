@@ -14,7 +14,7 @@ export function WaitingNotice() {
   const [isOpen, open] = useState(false);
   const count = waiting.length;
   useShortcut(
-    { keys: "w", does: "Answer the calls that wait for permission", where: "Everywhere" },
+    { keys: "w", does: "Answer pending approvals", where: "Everywhere" },
     () => open(true),
     count > 0,
   );
@@ -24,11 +24,11 @@ export function WaitingNotice() {
         {count > 0 && (
           <button type="button" className={styles.badge} onClick={() => open(true)}>
             <span aria-hidden="true">? </span>
-            {count === 1 ? "1 tool waits for you" : `${count} tools wait for you`}
+            {count === 1 ? "1 call needs approval" : `${count} calls need approval`}
           </button>
         )}
       </div>
-      <Dialog title="Waiting for your permission" isOpen={isOpen && count > 0} onOpenChange={open}>
+      <Dialog title="Pending approvals" isOpen={isOpen && count > 0} onOpenChange={open}>
         <Suspense>
           {waiting.map((question) => (
             <ApprovalView

@@ -45,7 +45,7 @@ export function useAnswer(approvalId: string) {
       );
       if (taken) return;
       answeredHere.delete(approvalId);
-      tell({ kind: "info", text: "The call was answered elsewhere, or it no longer waits." });
+      tell({ kind: "info", text: "This approval was answered elsewhere, or it has expired." });
     },
     onError: () => answeredHere.delete(approvalId),
   });

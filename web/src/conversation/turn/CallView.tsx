@@ -71,9 +71,9 @@ function Sign({ call, waits }: { call: Call; waits: boolean }) {
   const denied = call.failure?.kind === "denied";
   const cancelled = call.failure?.kind === "cancelled";
   const [sign, words] = waits
-    ? ["?", "waits for you"]
+    ? ["?", "needs approval"]
     : call.state === "running"
-      ? ["●", "runs"]
+      ? ["●", "running"]
       : call.state === "done"
         ? ["✓", "done"]
         : denied
@@ -119,7 +119,7 @@ function Outcome({ call }: { call: Call }) {
     call.state === "running"
       ? call.progress
       : call.state === "failed"
-        ? (call.failure?.message ?? "It failed.")
+        ? (call.failure?.message ?? "The call failed.")
         : isAgentCall(call)
           ? null // the symbol shows that it is done, and the answer shows the result
           : call.summary;
@@ -189,7 +189,7 @@ function Recorded({
   const span = place.data?.span_id;
   return (
     <Link to="/traces/$traceId" params={{ traceId }} search={span ? { span } : {}}>
-      Show it in the trace
+      Open in trace
     </Link>
   );
 }

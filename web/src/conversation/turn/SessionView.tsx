@@ -107,8 +107,8 @@ function AgentSession({ turn, session, traceId }: Omit<Props, "answer">) {
         aria-controls={steps}
         onClick={() => choose(!isOpen)}
       >
-        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> What the {visible(session.agent)} agent
-        did: {calls === 1 ? "1 call" : `${calls} calls`}
+        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> {visible(session.agent)} agent:{" "}
+        {calls === 1 ? "1 call" : `${calls} calls`}
       </button>
       <div id={steps}>
         {isOpen && (
@@ -151,7 +151,7 @@ function Reasoning({ text, isGoingOn }: { text: string; isGoingOn: boolean }) {
         aria-controls={thoughts}
         onClick={() => open(!isOpen)}
       >
-        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> {isGoingOn ? "Thinking…" : "Thoughts"}
+        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> {isGoingOn ? "Thinking…" : "Reasoning"}
       </button>
       <div id={thoughts} className={styles.thoughts}>
         {isOpen && <LongText text={text} first={20_000} />}

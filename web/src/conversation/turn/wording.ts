@@ -66,16 +66,16 @@ function sum(
 }
 
 const STOPPED: Record<string, string> = {
-  length: "The answer was cut at the length limit of the provider.",
-  content_filter: "The answer was cut by the content filter of the provider.",
-  turn_limit: "It ended at the limit of replies.",
-  tool_call_limit: "It ended at the limit of tool calls.",
-  token_limit: "It ended at the limit of tokens.",
-  cost_limit: "It ended at the limit of cost.",
-  time_limit: "It ended at the limit of time.",
-  repeated_calls: "It ended because the model repeated the same call.",
-  unknown_tools: "It ended because the model called tools that do not exist.",
-  invalid_calls: "It ended because the model repeated invalid calls.",
+  length: "The answer reached the length limit of the provider.",
+  content_filter: "The content filter of the provider cut the answer.",
+  turn_limit: "The turn reached its limit of replies.",
+  tool_call_limit: "The turn reached its limit of tool calls.",
+  token_limit: "The turn reached its token limit.",
+  cost_limit: "The turn reached its cost limit.",
+  time_limit: "The turn reached its time limit.",
+  repeated_calls: "The turn ended because the model repeated the same call.",
+  unknown_tools: "The turn ended because the model called tools that do not exist.",
+  invalid_calls: "The turn ended because the model repeated invalid calls.",
 };
 
 /** Why a turn ended early; null if it completed. */

@@ -24,9 +24,9 @@ export function AddDialog({ isOpen, onClose }: Props) {
 }
 
 const EXPIRY = [
-  { id: "as set", name: "as configured" },
-  { id: "continue", name: "it continues" },
-  { id: "refuse", name: "it is refused" },
+  { id: "as set", name: "default from settings" },
+  { id: "continue", name: "continue the call" },
+  { id: "refuse", name: "refuse the call" },
 ] as const;
 const MOST_SECONDS = 86_400;
 
@@ -56,35 +56,35 @@ function AddForm({ onDone }: { onDone: () => void }) {
       }}
     >
       <p>
-        The breakpoint holds the calls that match all of these fields. Without any, it holds every
-        call.
+        The breakpoint holds the calls that match all of these fields. If all fields are empty, it
+        holds every call.
       </p>
       <TextField
         label="Model"
         value={model}
         onChange={setModel}
-        hint="The name that the client sends; * and ? are wildcards"
+        hint="The name that the client sends. * and ? are wildcards."
         autoFocus
       />
       <TextField
         label="Labels"
         value={labels}
         onChange={setLabels}
-        hint="Separated by commas; a call needs one of them. * and ? are wildcards."
+        hint="Separate labels with commas. A call matches if it has one of them. * and ? are wildcards."
       />
-      <TextField label="Thread" value={thread} onChange={setThread} hint="The complete id" />
+      <TextField label="Thread" value={thread} onChange={setThread} hint="Complete thread id" />
       <NumberField
-        label="Seconds to hold a call"
+        label="Timeout (s)"
         value={timeout}
         onChange={setTimeout}
         least={0.1}
         most={MOST_SECONDS}
-        hint="Empty: as configured"
+        hint="Default from settings"
       />
-      <Select label="When the time is over" value={expiry} options={EXPIRY} onChange={setExpiry} />
+      <Select label="On timeout" value={expiry} options={EXPIRY} onChange={setExpiry} />
       <p>
         <Button kind="primary" type="submit" isDisabled={add.isPending}>
-          Hold these calls
+          Create breakpoint
         </Button>
       </p>
       {add.error && <ErrorNotice what="The breakpoint could not be created" error={add.error} />}

@@ -24,7 +24,7 @@ export function BreakpointTable({ list, onAdd }: Props) {
       <>
         {broken}
         <EmptyState
-          title="No breakpoints yet."
+          title="No breakpoints"
           action={<Button onPress={onAdd}>New breakpoint…</Button>}
         />
       </>
@@ -43,7 +43,10 @@ export function BreakpointTable({ list, onAdd }: Props) {
         idOf={(each) => each.id}
       />
       {(change.error ?? remove.error) && (
-        <ErrorNotice what="It was not changed" error={change.error ?? remove.error} />
+        <ErrorNotice
+          what="The breakpoint could not be changed"
+          error={change.error ?? remove.error}
+        />
       )}
     </>
   );
@@ -56,23 +59,23 @@ function columns(
   return [
     {
       id: "what",
-      name: "Holds",
+      name: "Calls",
       isTitle: true,
       grows: true,
       cell: (each) => visible(wordsOf(each)),
     },
     {
       id: "time",
-      name: "For",
-      cell: (each) => (each.timeout == null ? "as configured" : duration(each.timeout * 1e6)),
+      name: "Timeout",
+      cell: (each) => (each.timeout == null ? "default" : duration(each.timeout * 1e6)),
     },
-    { id: "then", name: "Then", cell: (each) => ON_EXPIRY[each.on_expiry ?? "as set"] },
+    { id: "then", name: "On timeout", cell: (each) => ON_EXPIRY[each.on_expiry ?? "as set"] },
     {
       id: "on",
-      name: "On",
+      name: "Enabled",
       cell: (each) => (
         <Checkbox isSelected={each.enabled ?? true} onChange={(enabled) => onEnable(each, enabled)}>
-          on
+          enabled
         </Checkbox>
       ),
     },
@@ -96,9 +99,9 @@ function columns(
 }
 
 const ON_EXPIRY = {
-  continue: "continues",
-  refuse: "is refused",
-  "as set": "as configured",
+  continue: "continue",
+  refuse: "refuse",
+  "as set": "default",
 } as const;
 
 /** The held calls in words: "calls of gpt-* with the label nightly". */

@@ -29,7 +29,7 @@ export function DecideBar({ id, body, problem }: Props) {
     run({ act: "continue", body }, body ? "The changed call continues." : "The call continues.");
   const canGoOn = !decide.isPending && (body === null || problem === null);
   useShortcut({ keys: "c", does: "Continue the call", where: HERE }, goOn, canGoOn);
-  useShortcut({ keys: "x", does: "Refuse it", where: HERE }, () => refuse(true));
+  useShortcut({ keys: "x", does: "Refuse the call", where: HERE }, () => refuse(true));
   return (
     <>
       <div className={styles.bar}>
@@ -49,7 +49,7 @@ export function DecideBar({ id, body, problem }: Props) {
           }}
         >
           <TextField
-            label="Why? The client receives the reason."
+            label="Reason (sent to the client)"
             value={reason}
             onChange={setReason}
             autoFocus

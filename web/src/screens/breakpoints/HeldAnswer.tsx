@@ -9,13 +9,13 @@ import styles from "./Breakpoints.module.css";
 import { useAnswer } from "./queries";
 
 const WORDS: Record<HeldState, string> = {
-  waiting: "It waits.",
-  continued: "It continued unchanged.",
-  edited: "It continued with changes.",
-  refused: "It was refused.",
+  waiting: "Waiting for a decision.",
+  continued: "Continued unchanged.",
+  edited: "Continued with changes.",
+  refused: "Refused.",
   cancelled: "The client disconnected before a decision.",
-  expired: "Its time was over.",
-  lost: "The server stopped while it waited.",
+  expired: "Timed out.",
+  lost: "The server stopped before a decision.",
 };
 
 export function HeldAnswer({ call }: { call: HeldCall }) {
@@ -29,7 +29,7 @@ export function HeldAnswer({ call }: { call: HeldCall }) {
       <p>
         {WORDS[call.state]}{" "}
         {call.state === "expired" &&
-          (call.on_expiry === "refuse" ? "It was refused." : "It continued.")}{" "}
+          (call.on_expiry === "refuse" ? "The call was refused." : "The call continued.")}{" "}
         {call.reason && <>“{visible(call.reason)}” </>}
         <span className={styles.quiet}>{moment(call.decided_us)}</span>{" "}
         <Link to="/traces/$traceId" params={{ traceId: call.trace_id }}>
@@ -39,7 +39,7 @@ export function HeldAnswer({ call }: { call: HeldCall }) {
       {answer && (
         <>
           <p className={styles.about}>
-            The answer to its client: <StatusBadge status={answer.status} />
+            Response to the client: <StatusBadge status={answer.status} />
           </p>
           <LongText text={answer.error ?? answer.output_preview ?? ""} first={2_000} />
         </>

@@ -95,7 +95,7 @@ function Call({ call }: { call: HeldCall }) {
             content: waits ? (
               <div className={styles.edit}>
                 <TextField
-                  label="The request, as it is sent"
+                  label="The request as sent"
                   value={text}
                   onChange={setTyped}
                   mono

@@ -67,7 +67,7 @@ const COLUMNS: readonly PlainColumn<HeldSummary>[] = [
   { id: "state", name: "State", cell: (each) => <HeldBadge state={each.state} /> },
   {
     id: "left",
-    name: "Left",
+    name: "Time left",
     align: "end",
     cell: (each) => isWaiting(each) && <Countdown held={each} />,
   },
@@ -75,7 +75,7 @@ const COLUMNS: readonly PlainColumn<HeldSummary>[] = [
   { id: "thread", name: "Thread", cell: (each) => <Shortened text={each.thread_id ?? ""} /> },
   {
     id: "at",
-    name: "Since",
+    name: "Held since",
     cell: (each) => <time title={exactMoment(each.at_us)}>{ago(each.at_us)}</time>,
   },
 ];

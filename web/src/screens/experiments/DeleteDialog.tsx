@@ -39,7 +39,7 @@ export function DeleteDialog({ experiment, onClose, onDeleted }: Props) {
       onOpenChange={(open) => !open && close()}
       actions={
         <>
-          <Button onPress={close}>Keep it</Button>
+          <Button onPress={close}>Cancel</Button>
           <Button kind="danger" isDisabled={deleting.isPending} onPress={() => void remove()}>
             Delete
           </Button>
@@ -50,7 +50,9 @@ export function DeleteDialog({ experiment, onClose, onDeleted }: Props) {
         <strong>{visible(experiment?.name ?? "")}</strong> with its versions, runs and evaluations.
         The recorded spans stay. This cannot be undone.
       </p>
-      {deleting.isError && <ErrorNotice what="It could not be deleted" error={deleting.error} />}
+      {deleting.isError && (
+        <ErrorNotice what="The experiment could not be deleted" error={deleting.error} />
+      )}
     </Dialog>
   );
 }

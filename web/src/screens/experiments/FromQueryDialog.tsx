@@ -55,22 +55,29 @@ function Form({ onOpenChange, onMade }: Omit<Props, "isOpen">) {
         autoFocus
         value={query}
         onChange={setQuery}
-        hint="The same language as in the search bar. The model calls become a data set, and each change runs on all of them."
+        hint="Uses the query language of the search bar. The model calls become a data set, and each change runs on all of them."
       />
       <NumberField
-        label="Number of calls at most, newest first"
+        label="Maximum number of calls (newest first)"
         value={limit}
         onChange={setLimit}
         least={1}
         most={MOST_CALLS}
         whole
       />
-      <TextField label="Name" value={name} onChange={setName} placeholder="as the first call" />
-      {making.isError && <ErrorNotice what="It could not be created" error={making.error} />}
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        placeholder="default: name of the first call"
+      />
+      {making.isError && (
+        <ErrorNotice what="The experiment could not be created" error={making.error} />
+      )}
       <div className={styles.end}>
         <Button onPress={() => onOpenChange(false)}>Cancel</Button>
         <Button kind="primary" type="submit" isDisabled={making.isPending || !query.trim()}>
-          {making.isPending ? "Making…" : "Make"}
+          {making.isPending ? "Creating…" : "Create"}
         </Button>
       </div>
     </form>

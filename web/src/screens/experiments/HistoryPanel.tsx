@@ -35,10 +35,10 @@ export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
     );
   }
   const restore = async (version: number, patch: object) => {
-    const note = version === 0 ? "back to the original" : `back to v${version}`;
+    const note = version === 0 ? "Restore the original" : `Restore v${version}`;
     try {
       const saved = await saving.mutateAsync({ patch, note });
-      tell({ kind: "good", text: `Version ${saved.version} is as it was then.` });
+      tell({ kind: "good", text: `Restored as version ${saved.version}.` });
     } catch (error) {
       tell({ kind: "bad", text: error instanceof Error ? error.message : String(error) });
     }
@@ -49,14 +49,14 @@ export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
         <li key={version.number} className={styles.version}>
           <header className={styles.head}>
             <strong>v{version.number}</strong>
-            {version.number === experiment.version && <Badge tone="accent">newest</Badge>}
+            {version.number === experiment.version && <Badge tone="accent">current</Badge>}
             {version.note && <span>{visible(version.note)}</span>}
             <time title={exactMoment(version.at_us)} className={styles.time}>
               {moment(version.at_us)}
             </time>
             <span className={styles.actions}>
               <Button small onPress={() => onCompare(version.number)}>
-                Compare with it
+                Compare
               </Button>
               <Restore
                 experiment={experiment}
@@ -75,7 +75,7 @@ export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
           <span className={styles.time}>as recorded</span>
           <span className={styles.actions}>
             <Button small onPress={() => onCompare(0)}>
-              Compare with it
+              Compare
             </Button>
             <Restore
               experiment={experiment}
@@ -103,11 +103,13 @@ function Restore({ experiment, version, changed, onRestore }: RestoreProps) {
   if (patch === null) {
     return (
       <span className={styles.time}>
-        Each call would need its own change: run {version ? `v${version}` : "the original"} instead.
+        Each call needs a different change, so this version cannot be restored. Run{" "}
+        {version ? `v${version}` : "the original"} instead.
       </span>
     );
   }
-  if (Object.keys(patch).length === 0) return <span className={styles.time}>as it is</span>;
+  if (Object.keys(patch).length === 0)
+    return <span className={styles.time}>same as the current version</span>;
   if (changed) {
     return <span className={styles.time}>To restore it, save or discard your changes first.</span>;
   }
@@ -138,7 +140,7 @@ function Changed({
       requestAt(versioned, item, version),
     );
   }, [experiment, item, version]);
-  if (found.length === 0) return <p className={styles.time}>Nothing differs in this call.</p>;
+  if (found.length === 0) return <p className={styles.time}>No changes in this call</p>;
   return (
     <dl className={styles.changes}>
       {found.slice(0, MOST).map((each) => (

@@ -19,7 +19,7 @@ export function NewExperimentScreen() {
   if (!trace) {
     return (
       <Screen title={TITLE}>
-        <EmptyState title="No call was given" snippet="treadle experiment new LAST">
+        <EmptyState title="No call selected" snippet="treadle experiment new LAST">
           Open a model call in a trace and press <kbd>x</kbd>; or create an experiment from the
           newest call in the terminal.
         </EmptyState>
@@ -107,7 +107,7 @@ function Form({ reference, what, about }: { reference: string; what: string; abo
       }}
     >
       <h2>
-        An experiment with <code>{visible(what)}</code>
+        Experiment with <code>{visible(what)}</code>
       </h2>
       <p className={styles.about}>{visible(about)}</p>
       <p className={styles.about}>
@@ -119,12 +119,14 @@ function Form({ reference, what, about }: { reference: string; what: string; abo
         value={name}
         onChange={setName}
         autoFocus
-        placeholder="the model and the question"
+        placeholder="default: the model and the question"
       />
-      {making.isError && <ErrorNotice what="It could not be created" error={making.error} />}
+      {making.isError && (
+        <ErrorNotice what="The experiment could not be created" error={making.error} />
+      )}
       <div>
         <Button kind="primary" type="submit" keys="Mod+Enter" isDisabled={making.isPending}>
-          {making.isPending ? "Making…" : "Create the experiment"}
+          {making.isPending ? "Creating…" : "Create experiment"}
         </Button>
       </div>
     </form>

@@ -108,7 +108,7 @@ export function RequestPanel({ experiment, item, editing, search, onSearch }: Pr
                 <Badge tone="bad">✕ not valid</Badge> The JSON text is not valid. The form shows the
                 last valid state.{" "}
                 <Button small onPress={() => dispatch({ type: "edit", request: draft.request })}>
-                  Discard that text
+                  Discard the JSON text
                 </Button>
               </p>
             )}

@@ -84,8 +84,8 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
       {saves && (
         <p className={styles.about}>
           {wrong
-            ? "The unsaved changes are not valid: correct the marked fields."
-            : `Running saves your changes as v${newest} first.`}
+            ? "The unsaved changes are not valid. Correct the marked fields."
+            : `The run first saves your changes as v${newest}.`}
         </p>
       )}
       <fieldset className={styles.group}>
@@ -103,7 +103,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
       <ModelsField value={models} onChange={setModels} />
       <div className={styles.numbers}>
         <NumberField
-          label="Repeats of each"
+          label="Repeats"
           value={repeats}
           onChange={setRepeats}
           least={1}
@@ -112,7 +112,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
           hint={(repeats ?? 0) < 5 && calls < 5 ? "A verdict needs 5 pairs." : ""}
         />
         <NumberField
-          label="At once"
+          label="Parallel runs"
           value={atOnce}
           onChange={setAtOnce}
           least={1}
@@ -120,21 +120,21 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
           whole
         />
         <NumberField
-          label="Seconds per call"
+          label="Timeout (s)"
           value={seconds}
           onChange={setSeconds}
           least={1}
           most={3_600}
         />
         <NumberField
-          label="At most US dollars"
+          label="Cost limit (USD)"
           value={cost}
           onChange={setCost}
           least={0}
           placeholder="no limit"
         />
         <NumberField
-          label="At most tokens"
+          label="Token limit"
           value={tokens}
           onChange={setTokens}
           least={1}
@@ -145,11 +145,12 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
       {failed !== null && <ErrorNotice what="The runs could not be started" error={failed} />}
       <div className={styles.end}>
         <span className={styles.about}>
-          {count(total)} {total === 1 ? "run" : "runs"}: real calls, with real costs.
+          {count(total)} {total === 1 ? "run" : "runs"}. Each run calls the provider, which may
+          charge for it.
         </span>
         <Button onPress={() => onOpenChange(false)}>Cancel</Button>
         <Button kind="primary" keys="Mod+Enter" isDisabled={!isReady} onPress={() => void run()}>
-          {busy ? "Beginning…" : "Run"}
+          {busy ? "Starting…" : "Run"}
         </Button>
       </div>
     </div>
@@ -159,7 +160,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
 function nameOf(experiment: Experiment, version: number, newest: number): string {
   if (version === 0) return "original";
   const note = experiment.versions[version - 1]?.note;
-  const about = version > experiment.version ? "your changes" : version === newest ? "newest" : "";
+  const about = version > experiment.version ? "your changes" : version === newest ? "current" : "";
   const told = [about, note].filter(Boolean).join(": ");
   return told ? `v${version} (${told})` : `v${version}`;
 }
@@ -181,11 +182,11 @@ function ModelsField({ value, onChange }: { value: string; onChange: (value: str
   return (
     <div className={styles.models}>
       <TextField
-        label="Models instead of the recorded one"
+        label="Override model"
         mono
         value={value}
         onChange={onChange}
-        placeholder="as recorded"
+        placeholder="Recorded model"
         hint="PROVIDER/MODEL, separated by commas. Each variant runs with each model."
       />
       {free.length > 0 && (

@@ -42,13 +42,15 @@ export function SaveBar({ experiment, editing }: { experiment: Experiment; editi
         <Paths paths={paths} />
       </div>
       <Problems problems={problems} />
-      {editing.error != null && <ErrorNotice what="It could not be saved" error={editing.error} />}
+      {editing.error != null && (
+        <ErrorNotice what="The version could not be saved" error={editing.error} />
+      )}
       <div className={styles.line}>
         <div className={styles.note}>
           <TextField
             label="Note"
             hideLabel
-            placeholder="What this change tries (optional)"
+            placeholder="Purpose of this change (optional)"
             value={note}
             onChange={setNote}
           />
@@ -111,17 +113,17 @@ function ClashNotice({ clash, dispatch }: ClashProps) {
       <div className={styles.line}>
         <Badge tone="warn">⚠ changed elsewhere</Badge>
         <span>
-          Version {clash.version} was saved in the meantime and changes the same fields. Your
-          changes are still here.
+          Version {clash.version} was saved elsewhere and changes the same fields. Your unsaved
+          changes are kept.
         </span>
       </div>
       <Paths paths={clash.paths} />
       <div className={styles.line}>
         <Button small onPress={() => dispatch({ type: "keep", whose: "mine" })}>
-          Keep mine, over version {clash.version}
+          Keep my changes and replace version {clash.version}
         </Button>
         <Button small onPress={() => dispatch({ type: "keep", whose: "theirs" })}>
-          Discard mine, take version {clash.version}
+          Discard my changes and use version {clash.version}
         </Button>
       </div>
     </section>

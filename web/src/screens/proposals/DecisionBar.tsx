@@ -79,7 +79,7 @@ export function DecisionBar({ proposal, hunks }: Props) {
         />
         {open && (
           <span className={styles.hint}>
-            {some ? "Approving denies the hunks that are not selected." : hintOf(hunks)}
+            {some ? "Unselected hunks will be denied." : hintOf(hunks)}
           </span>
         )}
       </div>

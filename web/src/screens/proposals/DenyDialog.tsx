@@ -32,7 +32,7 @@ export function DenyDialog({ isOpen, what, isBusy, error, onClose, onDeny }: Pro
       }
     >
       <TextField
-        label="Why not? The model receives the reason, if it still runs."
+        label="Reason (sent to the model while its turn runs)"
         value={words}
         onChange={setWords}
         autoFocus
@@ -41,7 +41,7 @@ export function DenyDialog({ isOpen, what, isBusy, error, onClose, onDeny }: Pro
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !isBusy) deny();
         }}
       />
-      {error != null && <ErrorNotice what="It was not denied" error={error} />}
+      {error != null && <ErrorNotice what="The proposal could not be denied" error={error} />}
     </Dialog>
   );
 }

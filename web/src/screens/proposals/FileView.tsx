@@ -41,9 +41,7 @@ export function FileView({ file, isOpen, hunks }: Props) {
         {file.undone && <Badge>undone</Badge>}
         <Lines added={file.added} removed={file.removed} />
         {isOpen && open.length > 1 && (
-          <Button onPress={chooseAll}>
-            {isChosen ? "Deselect this file" : "Select this file"}
-          </Button>
+          <Button onPress={chooseAll}>{isChosen ? "Deselect file" : "Select file"}</Button>
         )}
       </header>
       {own.map((hunk) => (

@@ -43,7 +43,7 @@ function Shown({ proposal }: { proposal: ShownProposal }) {
           <time title={exactMoment(proposal.changed_us)}>{ago(proposal.changed_us)}</time>
           {proposal.session_id && (
             <Link to="/sessions/$sessionId" params={{ sessionId: proposal.session_id }}>
-              its session
+              Session
             </Link>
           )}
           {proposal.request_id && (
@@ -51,7 +51,7 @@ function Shown({ proposal }: { proposal: ShownProposal }) {
               to="/traces/$traceId"
               params={{ traceId: proposal.request_id.replaceAll("-", "") }}
             >
-              its trace
+              Trace
             </Link>
           )}
         </>
@@ -73,12 +73,12 @@ function About({ proposal }: { proposal: ShownProposal }) {
     <div className={styles.about}>
       {reason && isOpen(state) && (
         <p className={styles.note}>
-          <strong>Nothing is written:</strong> {visible(reason)}
+          <strong>No file was changed:</strong> {visible(reason)}
         </p>
       )}
       {words && (
         <p className={styles.note}>
-          <strong>You said:</strong> {visible(words)}
+          <strong>Your reason:</strong> {visible(words)}
         </p>
       )}
       {warnings.map((warning) => (

@@ -13,12 +13,16 @@ export const STATES: readonly ProposalState[] = [
 ];
 
 const LOOKS: Record<ProposalState, { sign: string; tone: Tone; means: string }> = {
-  staged: { sign: "…", tone: "accent", means: "It waits for your decision. Nothing is written." },
-  applied: { sign: "✓", tone: "good", means: "The changes are written." },
-  denied: { sign: "⊘", tone: "warn", means: "It was denied." },
-  conflicted: { sign: "⚠", tone: "bad", means: "Its files have changed. Nothing was written." },
-  failed: { sign: "✕", tone: "bad", means: "Writing failed. Every file is unchanged." },
-  undone: { sign: "↶", tone: "plain", means: "It was written and then undone." },
+  staged: { sign: "…", tone: "accent", means: "Waiting for your decision. No file was changed." },
+  applied: { sign: "✓", tone: "good", means: "The changes are in the files." },
+  denied: { sign: "⊘", tone: "warn", means: "Denied. No file was changed." },
+  conflicted: {
+    sign: "⚠",
+    tone: "bad",
+    means: "The files have changed since the proposal. No file was changed by it.",
+  },
+  failed: { sign: "✕", tone: "bad", means: "Writing failed. No file was changed." },
+  undone: { sign: "↶", tone: "plain", means: "The changes were applied and then undone." },
   "partly undone": {
     sign: "↶",
     tone: "warn",

@@ -44,7 +44,7 @@ function Preview() {
   const [tried, tryOut] = useState<Tried | null>(null);
   const found = useRedactionPreview(tried);
   return (
-    <Section title="Preview of your own pattern">
+    <Section title="Preview a pattern">
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -61,7 +61,7 @@ function Preview() {
           hint={`A regular expression in RE2 syntax, run on the newest ${count(LIMIT)} spans`}
         />
         <Button type="submit" isDisabled={!pattern || found.isFetching}>
-          Try
+          Preview
         </Button>
       </form>
       {found.error && <ErrorNotice what="The pattern could not be run" error={found.error} />}
@@ -74,7 +74,7 @@ function Found({ preview, pattern }: { preview: RedactionPreview; pattern: strin
   return (
     <>
       <p role="status">
-        It matches {count(preview.found)} times, in {count(preview.changed)} of{" "}
+        The pattern matches {count(preview.found)} times, in {count(preview.changed)} of{" "}
         {count(preview.spans)} spans. Nothing was changed.
       </p>
       {preview.examples.length > 0 && (
@@ -99,7 +99,7 @@ function Found({ preview, pattern }: { preview: RedactionPreview; pattern: strin
           ))}
         </ul>
       )}
-      <p>To redact it in new spans, add this to your configuration:</p>
+      <p>To redact matches in new spans, add this to your configuration:</p>
       <Snippet text={`[traces.redaction.rules.mine]\npattern = ${JSON.stringify(pattern)}`} />
     </>
   );

@@ -27,10 +27,10 @@ export function RetentionPart() {
         ) : (
           <Facts
             facts={[
-              ["Kept for", found.data.keep ?? "no time limit"],
-              ["Kept below", found.data.max_size ?? "no size limit"],
-              ["Stored now", <Amount key="now" held={found.data.held} />],
-              ["Deleted at the next pruning", <Amount key="due" held={found.data.due} />],
+              ["Maximum age", found.data.keep ?? "no time limit"],
+              ["Maximum size", found.data.max_size ?? "no size limit"],
+              ["Stored", <Amount key="now" held={found.data.held} />],
+              ["Next pruning deletes", <Amount key="due" held={found.data.due} />],
             ]}
           />
         )}
@@ -47,7 +47,7 @@ function Preview() {
   const found = useRetentionPreview(asked);
   const limits = limitsOf(keep, size);
   return (
-    <Section title="Preview of other limits">
+    <Section title="Preview other limits">
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -56,30 +56,30 @@ function Preview() {
         }}
       >
         <TextField
-          label="Keep for"
+          label="Maximum age"
           value={keep}
           onChange={setKeep}
-          placeholder="without a limit"
-          hint="Such as 12h or 30d"
+          placeholder="no limit"
+          hint="For example 12h or 30d"
         />
         <TextField
-          label="Keep below"
+          label="Maximum size"
           value={size}
           onChange={setSize}
-          placeholder="without a limit"
-          hint="Such as 500MB or 2GB"
+          placeholder="no limit"
+          hint="For example 500MB or 2GB"
         />
         <Button type="submit" isDisabled={found.isFetching}>
-          Look
+          Preview
         </Button>
       </form>
       {found.error && <ErrorNotice what="The preview failed" error={found.error} />}
       {found.data && !found.error && (
         <>
           <p role="status">
-            It would delete <Amount held={found.data.deleted} />. Nothing was changed.
+            These limits would delete <Amount held={found.data.deleted} />. Nothing was changed.
           </p>
-          <p>To set it, add this to your configuration and restart the server:</p>
+          <p>To set them, add this to your configuration and restart the server:</p>
           <Snippet text={snippetOf(found.data.keep, found.data.max_size)} />
         </>
       )}

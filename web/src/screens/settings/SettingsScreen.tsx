@@ -28,7 +28,7 @@ export function SettingsScreen() {
         value={part}
         onChange={show}
         tabs={[
-          { id: "settings", name: "In force", content: <SettingsPart find={search.find ?? ""} /> },
+          { id: "settings", name: "Current", content: <SettingsPart find={search.find ?? ""} /> },
           { id: "retention", name: "Retention", content: <RetentionPart /> },
           { id: "redaction", name: "Redaction", content: <RedactionPart /> },
           { id: "about", name: "About", content: <AboutPart /> },

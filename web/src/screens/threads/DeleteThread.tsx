@@ -48,7 +48,7 @@ export function DeleteThread({ threadId, thread }: Props) {
         onOpenChange={open}
         actions={
           <>
-            <Button onPress={() => open(false)}>Keep it</Button>
+            <Button onPress={() => open(false)}>Cancel</Button>
             <Button kind="danger" isPending={deletion.isPending} onPress={() => deletion.mutate()}>
               Delete permanently
             </Button>

@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     isLink: true,
     cell: (run) => visible((run.question?.trim() || run.name || run.run_id).slice(0, 300)),
   },
-  { id: "time", name: "Begun", width: 5, narrow: true, cell: (run) => moment(run.start_us) },
+  { id: "time", name: "Started", width: 5, narrow: true, cell: (run) => moment(run.start_us) },
   {
     id: "status",
     name: "Status",

@@ -114,7 +114,7 @@ function Sums({ thread }: { thread: ThreadSummary }) {
 function Missing({ threadId }: { threadId: string }) {
   return (
     <Screen title="Thread">
-      <EmptyState title="There is no such thread.">
+      <EmptyState title="Thread not found">
         Nothing is recorded under <code>{visible(threadId)}</code>. It may have been deleted. See{" "}
         <Link to="/threads">all threads</Link>.
       </EmptyState>

@@ -93,7 +93,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   },
   {
     id: "begun",
-    name: "Begun",
+    name: "Started",
     width: 10,
     hidden: true,
     cell: (thread) => moment(thread.start_us),

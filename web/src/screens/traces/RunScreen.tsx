@@ -59,7 +59,7 @@ export function RunScreen() {
 function NoRun({ id }: { id: string }) {
   return (
     <Screen title="Run" fill>
-      <EmptyState title="There is no such run." action={<Link to="/runs">Show all runs</Link>}>
+      <EmptyState title="Run not found" action={<Link to="/runs">Show all runs</Link>}>
         Nothing is recorded under <code>{visible(id.slice(0, 200))}</code>: it was deleted, or its
         first span has not arrived yet.
       </EmptyState>

@@ -100,7 +100,7 @@ function AnsweredCall({ field, message, set }: { field: string; message: JsonObj
   const value = message.tool_call_id;
   return (
     <TextField
-      label="Id of the answered call"
+      label="Tool call id"
       mono
       value={typeof value === "string" ? value : ""}
       problem={problem}
@@ -122,7 +122,7 @@ function Content({ field, number, message, set }: ContentProps) {
   if (content === null || content === undefined) {
     return (
       <p className={styles.about}>
-        No text.{" "}
+        No text{" "}
         <Button small onPress={() => set("content", "")}>
           Add a text
         </Button>
@@ -246,14 +246,14 @@ function CallEditor({ call, field, onChange }: CallProps) {
   return (
     <div className={styles.call}>
       <TextField
-        label="Calls the tool"
+        label="Tool"
         mono
         value={typeof called.name === "string" ? called.name : ""}
         problem={nameProblem}
         onChange={(text) => set("name", text)}
       />
       <TextField
-        label="Arguments as the model wrote them"
+        label="Arguments"
         mono
         rows={2}
         value={called.arguments}

@@ -44,7 +44,7 @@ export function NamesEditor({ title, field, about, before, values, onChange, wan
       {problem && <p className={styles.problem}>{problem}</p>}
       {missing.length > 0 && (
         <p className={styles.about}>
-          Without a value, and sent unchanged:{" "}
+          Without a value (sent unchanged):{" "}
           {missing.slice(0, 20).map((name) => (
             <Button key={name} small onPress={() => set(name, "")}>
               {`{{${name}}}`}

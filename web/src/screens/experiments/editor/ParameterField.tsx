@@ -37,7 +37,7 @@ export function ParameterField({ name, value, initial, onChange }: Props) {
         small
         kind="quiet"
         aria-label={`Remove ${name}`}
-        tip="Do not send it"
+        tip="Do not send"
         onPress={() => onChange(undefined)}
       >
         ✕

@@ -39,7 +39,7 @@ export function ToolsEditor({ before, tools, onChange }: Props) {
       }
     >
       {problem && <p className={styles.problem}>{problem}</p>}
-      {before.length + tools.length === 0 && <p className={styles.about}>No tools are offered.</p>}
+      {before.length + tools.length === 0 && <p className={styles.about}>No tools</p>}
       {pairs(before, tools).map((pair) => {
         const old = pair.before === null ? undefined : before[pair.before];
         const now = pair.after === null ? undefined : tools[pair.after];

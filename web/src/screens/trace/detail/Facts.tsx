@@ -32,7 +32,7 @@ function times(span: Span): Fact[] {
     ["Started", moment(span.start_us), exactMoment(span.start_us)],
     ["Duration", duration(took)],
     ...(first === null ? [] : [["First token", duration(first)] as const]),
-    ...(typeof waited === "number" ? [["Waited for a person", duration(waited)] as const] : []),
+    ...(typeof waited === "number" ? [["Waited for approval", duration(waited)] as const] : []),
   ];
 }
 
@@ -54,20 +54,29 @@ function who(span: Span): Fact[] {
 function tokens(span: Span): Fact[] {
   const { input, output, cached, cache_write, reasoning } = span.tokens;
   if (input === null && output === null) return [];
-  const share = cached !== null && input ? ` (${percent(cached / input)})` : "";
+  const share = cached !== null && input ? `, ${percent(cached / input)}` : "";
   return [
-    ["Input tokens", count(input)],
-    ...(cached === null ? [] : [["of them cached", `${count(cached)}${share}`] as const]),
-    ...(cache_write === null ? [] : [["written to the cache", count(cache_write)] as const]),
-    ["Output tokens", count(output)],
-    ...(reasoning === null ? [] : [["of them reasoning", count(reasoning)] as const]),
+    [
+      "Input tokens",
+      withParts(input, [
+        cached !== null && `${count(cached)} cached${share}`,
+        cache_write !== null && `${count(cache_write)} written to the cache`,
+      ]),
+    ],
+    ["Output tokens", withParts(output, [reasoning !== null && `${count(reasoning)} reasoning`])],
   ];
+}
+
+/** "150 (53 cached, 35.3 %)". */
+function withParts(tokens: number | null, parts: readonly (string | false)[]): string {
+  const known = parts.filter(Boolean);
+  return known.length > 0 ? `${count(tokens)} (${known.join("; ")})` : count(tokens);
 }
 
 const PRICED = {
   reported: "as reported",
-  prices: "by the price table",
-  base_model: "estimated by the price of the base model",
+  prices: "from the price table",
+  base_model: "estimated from the price of the base model",
 } as const;
 
 function money(span: Span, isCounted: boolean): Fact[] {
@@ -77,7 +86,7 @@ function money(span: Span, isCounted: boolean): Fact[] {
   const parts = span.attributes["gen_ai.usage.cost_details"];
   return [
     ["Cost", cost(span.cost), `$${span.cost}`],
-    ...(about ? [["Priced", about] as const] : []),
-    ...(isObject(parts) ? [["Made of", JSON.stringify(parts)] as const] : []),
+    ...(about ? [["Cost source", about] as const] : []),
+    ...(isObject(parts) ? [["Cost breakdown", JSON.stringify(parts)] as const] : []),
   ];
 }

@@ -67,7 +67,7 @@ function ByKind({ content }: { content: SpanContent }) {
 }
 
 function namesOf(span: Span): { input: string; output: string } {
-  if (span.kind === "run") return { input: "Asked", output: "Answered" };
+  if (span.kind === "run") return { input: "Question", output: "Answer" };
   if (span.kind === "approval") return { input: "Question", output: "Answer" };
   return { input: "Input", output: "Output" };
 }

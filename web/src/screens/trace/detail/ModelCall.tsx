@@ -66,7 +66,7 @@ function Tools({ content }: { content: SpanContent }) {
   if (name === undefined) {
     return typeof offered === "number" && offered > 0 ? (
       <p className={styles.about}>
-        {count(offered)} tools were offered; their definitions were not recorded.
+        {count(offered)} tools were available. Their definitions were not recorded.
       </p>
     ) : null;
   }
@@ -82,7 +82,7 @@ function Tools({ content }: { content: SpanContent }) {
 function ToolList({ value }: { value: unknown }) {
   const tools = Array.isArray(value) ? value : [value];
   return (
-    <Part title="Tools offered" about={count(tools.length)} folded>
+    <Part title="Available tools" about={count(tools.length)} folded>
       {tools.map((tool, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a tool
         <Tool key={place} tool={tool} />

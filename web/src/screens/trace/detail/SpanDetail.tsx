@@ -123,7 +123,7 @@ function Json({ content }: { content: SpanContent }) {
       <p className={styles.about}>
         {content.cut.length > 0 && "Large values are shortened here. "}
         <a href={address} target="_blank" rel="noreferrer">
-          All of it as JSON
+          Open the full span as JSON
         </a>
       </p>
       <JsonView value={content.span} openDepth={1} />
@@ -135,12 +135,12 @@ function Missing({ id }: { id: string }) {
   return (
     <>
       <header className={styles.header}>
-        <h2>A parent that was never recorded</h2>
+        <h2>Parent span not recorded</h2>
       </header>
       <div className={styles.formatted}>
         <p>
-          Only its id is known from its children: <code>{visible(id)}</code>. The page shows it when
-          it arrives.
+          Other spans name this parent: <code>{visible(id)}</code>. The page shows the span when it
+          arrives.
         </p>
       </div>
     </>

@@ -51,9 +51,9 @@ export function RunPeek({ runId, rows, onGone }: Props) {
       <Header run={run} onGone={onGone} />
       <Said run={run} />
       {read.error && (
-        <ErrorNotice what="Its steps could not be read" error={read.error} onRetry={retry} />
+        <ErrorNotice what="The steps could not be read" error={read.error} onRetry={retry} />
       )}
-      {!read.error && (read.data ? <Steps {...read.data} /> : <Loading what="its steps" />)}
+      {!read.error && (read.data ? <Steps {...read.data} /> : <Loading what="the steps" />)}
     </>
   );
 }
@@ -151,7 +151,7 @@ function Steps({ run, failed }: RunInShort) {
         </>
       )}
       <StepList spans={others} />
-      {left > 0 && <p className={styles.about}>{count(left)} more are in the trace.</p>}
+      {left > 0 && <p className={styles.about}>{count(left)} more in the trace</p>}
     </section>
   );
 }

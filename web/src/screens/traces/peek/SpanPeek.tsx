@@ -11,7 +11,7 @@ import { Messages } from "../../../components/messages/Messages";
 import type { Message } from "../../../components/messages/message";
 import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
-import { count } from "../../../format/numbers";
+import { counted } from "../../../format/numbers";
 import { idsIn, type SpanIds } from "../../../format/spanKey";
 import { visible } from "../../../text/visible";
 import { DetailActions } from "../../trace/detail/DetailActions";
@@ -33,7 +33,7 @@ export function SpanPeek({ spanKey, rows }: Props) {
   const ids = idsIn(spanKey);
   if (!ids) {
     const error = "The address does not name a span. It must be a trace id, a slash and a span id.";
-    return <ErrorNotice what="There is no such span" error={error} />;
+    return <ErrorNotice what="Span not found" error={error} />;
   }
   return <KnownSpan ids={ids} rows={rows} />;
 }
@@ -111,7 +111,7 @@ function InShort({ content }: { content: SpanContent }) {
   return (
     <div className={styles.part}>
       <Failures span={content.span} />
-      <Side content={content} side="input" title="Asked">
+      <Side content={content} side="input" title="New messages">
         {(text) => <Newest messages={messagesInText(text, "user")} />}
       </Side>
       <Side content={content} side="output" title="Reply">
@@ -128,10 +128,8 @@ function Newest({ messages }: { messages: readonly Message[] }) {
   const left = messages.length - newest.length;
   return (
     <>
-      {left > 0 && (
-        <p className={styles.about}>{count(left)} earlier messages are in the complete span.</p>
-      )}
-      <Messages messages={newest} label="Asked" />
+      {left > 0 && <p className={styles.about}>{counted(left, "earlier message")} not shown</p>}
+      <Messages messages={newest} label="New messages" />
     </>
   );
 }
