@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.fakes.provider import FakeProvider
-from tests.fakes.replies import Answer, Call, Pause, Script, body, delta, error, sse, usage
+from tests.fakes.replies import Answer, Call, Cut, Pause, Script, body, delta, error, sse, usage
 from tests.gateway.running import MESSAGES, eventually, running, settings
 from treadle.errors import StoreError
 from treadle.events.types import Notice, Usage
@@ -557,3 +558,34 @@ async def test_key_of_the_client_is_not_recorded_as_user_or_metadata(tmp_path: P
         )
         span = await gateway.span(answer)
     assert (span.user, span.metadata) == ("[redacted:key]", {"key": "it is [redacted:key]"})
+
+
+async def test_cut_stream_has_marked_estimates_instead_of_tokens(tmp_path: Path) -> None:
+    words = delta(content="a few words of an answer")
+    cut = sse(words, Cut(), done=False)
+    left = sse(words, Pause(), done=False)
+    async with (
+        FakeProvider([cut, left, Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        with pytest.raises(httpx2.HTTPError):
+            await gateway.chat(stream=True, user="cut")
+        body = {"model": "m", "messages": MESSAGES, "stream": True, "user": "left"}
+        async with gateway.http.stream("POST", "/chat/completions", json=body) as answer:
+            async for _ in answer.aiter_bytes():
+                break
+        await gateway.span(await gateway.chat(stream=True, user="whole"))
+        await eventually(lambda: len(gateway.store.spans().data) == 3)
+        found = {}
+        for short in gateway.store.spans().data:
+            (span,) = gateway.store.trace(short.trace_id).spans
+            found[span.user] = span
+        totals = gateway.store.groups(GroupBy.MODEL).data
+    assert (found["cut"].status, found["left"].status) == ("error", "cancelled")
+    for user in ("cut", "left"):
+        assert found[user].tokens == Usage()
+        assert found[user].cost is None
+        assert 5 <= int(str(found[user].attributes["treadle.estimate.output_tokens"])) <= 40
+        assert int(str(found[user].attributes["treadle.estimate.input_tokens"])) > 0
+    assert not [name for name in found["whole"].attributes if "estimate" in name]
+    assert sum(group.sums.totals.tokens.output or 0 for group in totals) == 5

@@ -259,11 +259,18 @@ async def test_cut_and_failed_streams_keep_what_arrived(tmp_path: Path) -> None:
         with pytest.raises(httpx2.HTTPError):
             await post(gateway, "/v1/messages", values)
         failed = await gateway.span(await post(gateway, "/v1/messages", values))
-        broken = gateway.store.spans().data[-1]
+        listed = gateway.store.spans().data[-1]
+        (broken,) = gateway.store.trace(listed.trace_id).spans
     (message,) = json.loads(failed.output or "")
     assert message["reasoning_content"] == THOUGHT
     assert (failed.status, failed.error is not None) == ("error", True)
     assert broken.status == "error"
+    # The count in the first event is not final.
+    assert broken.tokens == Usage(input=100, cached=64, cache_write=6)
+    estimate = broken.attributes["treadle.estimate.output_tokens"]
+    assert isinstance(estimate, int)
+    assert estimate > 0
+    assert "treadle.estimate.input_tokens" not in broken.attributes
 
 
 @pytest.mark.parametrize(

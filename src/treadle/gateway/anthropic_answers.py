@@ -74,6 +74,7 @@ class _PartialMessage:
         self._head: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
         self._arguments: dict[int, str] = {}
+        self._counted = False
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Add an event, and return whether it contains a part of the reply."""
@@ -82,6 +83,7 @@ class _PartialMessage:
             self._head = dict(event["message"])
         elif kind == "message_delta":
             self._head |= {k: v for k, v in (event.get("delta") or {}).items() if v is not None}
+            self._counted = True
             counts = {k: v for k, v in (event.get("usage") or {}).items() if v is not None}
             self._head["usage"] = {**(self._head.get("usage") or {}), **counts}
         elif kind == "content_block_start":
@@ -107,4 +109,8 @@ class _PartialMessage:
         for index, text in self._arguments.items():
             if text:
                 self._blocks[index]["input"] = text
+        if not self._counted and isinstance(self._head.get("usage"), Mapping):
+            # The first event has a count of output tokens that is not final.
+            known = {k: v for k, v in self._head["usage"].items() if k != "output_tokens"}
+            self._head["usage"] = known
         return {**self._head, "content": [block for _, block in sorted(self._blocks.items())]}

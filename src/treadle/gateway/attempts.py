@@ -39,6 +39,12 @@ class Attempt:
         if self.size <= COPY_LIMIT:
             self.blocks.append((time.time_ns(), block))
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a successful answer began but did not end."""
+        successful = self.status is not None and self.status < 400
+        return successful and bool(self.blocks) and (self.interrupted or self.error is not None)
+
     def end(self) -> None:
         self.end_ns = time.time_ns()
 

@@ -149,6 +149,8 @@ class _Shared:
         single = self._call.single
         if single:
             attributes |= self._decisions()
+        if attempt.is_cut:
+            attributes |= _estimates(self._input, read)
         error = attempt.error or read.error
         if error is not None:
             attributes["error.type"] = attempt.error_type or read.error_type or "error"
@@ -392,6 +394,19 @@ def _bounded(value: object) -> JsonValue:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value
     return json.dumps(value, ensure_ascii=False)[:_WRITTEN_LIMIT]
+
+
+def _estimates(given: str | None, read: Read) -> dict[str, JsonValue]:
+    """Attributes with estimates of the tokens that a cut answer does not state.
+
+    They are not tokens of the span, so that sums contain only exact counts.
+    """
+    values: dict[str, JsonValue] = {}
+    if read.usage.input is None:
+        values["treadle.estimate.input_tokens"] = estimate(given or "")
+    if read.usage.output is None:
+        values["treadle.estimate.output_tokens"] = estimate(read.output or "")
+    return values
 
 
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:

@@ -67,14 +67,19 @@ def _read_chunks(chunks: Sequence[Chunk]) -> Read:
         if each
         for message in gemini_messages([{"role": "model", "parts": _joined(each)}], images=False)
     ]
+    finished = blocked or any(reasons.values())
     counted = {name: last[name] for name in ("totalTokens",) if name in last and not parts}
     return Read(
         output=to_json(messages) if messages else (to_json(counted) if counted else None),
-        usage=_read_usage(usage),
+        usage=_read_usage(usage if finished else {**usage, **_UNFINISHED}),
         finish_reasons=texts_of([*(reason for _, reason in sorted(reasons.items())), blocked]),
         response_id=last.get("responseId"),
         response_model=last.get("modelVersion"),
     )
+
+
+_UNFINISHED = {"candidatesTokenCount": None, "thoughtsTokenCount": None}
+"""Replaces the counts of an answer without its end. They are not final."""
 
 
 def _joined(parts: Sequence[Chunk]) -> list[dict[str, Any]]:
