@@ -9,7 +9,7 @@ from tests.fakes.model import FakeModel, Say
 from treadle.app.application import open_app
 from treadle.app.assistant import Assistant
 from treadle.app.choices import Choices
-from treadle.app.turn_records import read_turn_records
+from treadle.app.turn_records import turn_records
 from treadle.config.model import ContextSettings, Settings
 from treadle.events.types import CallKey
 from treadle.ids import new_id
@@ -35,8 +35,9 @@ async def test_recorded_turns_have_their_calls_and_sources(
         session = await assistant.session(conversation, request_id)
         outcome = await session.run("What does add do?")
     async with open_app(root, settings=settings, env={}) as app:  # the traces are written now
-        records = read_turn_records(app.traces, conversation.id)
-        assert read_turn_records(app.traces, new_id()) == {}
+        store = await app.conversations.open_store()
+        records = await turn_records(app.traces, store, conversation.id)
+        assert await turn_records(app.traces, store, new_id()) == {}
     record = records[request_id]
     assert (record.usage.input, record.usage.output, record.cost) == (20, 10, outcome.cost)
     assert record.tool_calls == 1

@@ -1,5 +1,6 @@
 """Reads the usage, cost and sources of the turns of a conversation from their traces."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
 
 if TYPE_CHECKING:
+    from treadle.session import ConversationStore
     from treadle.traces import SqliteTraceStore
 
 _PAGE = 1_000
@@ -36,7 +38,7 @@ class TurnRecord:
 
     `cost` is in US dollars, `duration` is in seconds, and unknown values are None. `calls` has the
     tool calls by their span ids. `context` has the sources of the automatic context. `sources` has
-    all lines that the model received.
+    all lines that the model received. `error` states why the turn failed.
     """
 
     usage: Usage
@@ -46,15 +48,25 @@ class TurnRecord:
     calls: Mapping[str, RecordedCall] = field(default_factory=dict)
     context: tuple[SourceRange, ...] = ()
     sources: tuple[SourceRange, ...] = ()
+    error: str | None = None
 
 
-def read_turn_records(store: "SqliteTraceStore", conversation_id: UUID) -> dict[UUID, TurnRecord]:
-    """The recorded turns of a conversation by their ids. Turns without a trace are missing.
+async def turn_records(
+    traces: "SqliteTraceStore", conversations: "ConversationStore", conversation_id: UUID
+) -> dict[UUID, TurnRecord]:
+    """Return the recorded turns of a conversation, and of the agents that answered in it.
 
-    Only the newest turns have calls and sources.
+    The keys are the ids of the turns. Turns without a trace are missing. Only the newest turns have
+    calls, sources and errors.
     """
+    asked = await conversations.agent_questions.list(conversation_id)
+    threads = dict.fromkeys([conversation_id, *(each.agent_conversation_id for each in asked)])
+    return await asyncio.to_thread(_read, traces, threads)
+
+
+def _read(store: "SqliteTraceStore", conversations: Iterable[UUID]) -> dict[UUID, TurnRecord]:
     records: dict[UUID, TurnRecord] = {}
-    query, cursor = Query((any_of(Field.THREAD, [str(conversation_id)]),)), None
+    query, cursor = Query((any_of(Field.THREAD, list(map(str, conversations))),)), None
     while True:
         page = store.runs(query, limit=_PAGE, cursor=cursor)
         for run in page.data:
@@ -67,11 +79,16 @@ def read_turn_records(store: "SqliteTraceStore", conversation_id: UUID) -> dict[
                 spans = store.trace(run.trace_id).spans
             seconds = None if run.duration_us is None else run.duration_us / 1e6
             records[request_id] = TurnRecord(
-                sums.tokens, sums.cost, sums.tool_calls, seconds, *_details(spans)
+                sums.tokens, sums.cost, sums.tool_calls, seconds, *_details(spans), _error(spans)
             )
         cursor = page.pagination.next_cursor
         if cursor is None or not page.data:
             return records
+
+
+def _error(spans: Iterable[Span]) -> str | None:
+    """The error of the root of a turn."""
+    return next((span.error for span in spans if span.parent_id is None), None)
 
 
 def _details(

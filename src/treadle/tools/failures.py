@@ -79,6 +79,15 @@ def failure_content(failure: ToolFailure) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be sent
 
 
+def failure_kind(content: str) -> ErrorKind | None:
+    """Return the kind of the failure in a text of `failure_content`, or None for another text."""
+    try:
+        parsed = json.loads(content)
+        return ErrorKind(parsed["kind"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
 def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     """Return the failure for an exception of `tool`, with short texts and without a traceback."""
     failure = _failure_of(tool, error)

@@ -34,7 +34,7 @@ from treadle.app.recorded_context import recorded_plan
 from treadle.app.rewind import Rewinds
 from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
 from treadle.app.running_server import find_server
-from treadle.app.turn_records import TurnRecord, read_turn_records
+from treadle.app.turn_records import TurnRecord, turn_records
 from treadle.app.turns import Turns
 from treadle.checks.model import Check, CheckRun
 from treadle.checks.runner import TakeLine
@@ -349,7 +349,8 @@ class LocalWorkbench(Workbench):
 
     async def turn_records(self, conversation_id: UUID) -> Mapping[UUID, TurnRecord]:
         """See `Workbench.turn_records`."""
-        return await asyncio.to_thread(lambda: read_turn_records(self._app.traces, conversation_id))
+        store = await self._app.conversations.open_store()
+        return await turn_records(self._app.traces, store, conversation_id)
 
     async def ask_analyst(
         self,

@@ -378,7 +378,10 @@ class Workbench(ABC):
 
     @abstractmethod
     async def turn_records(self, conversation_id: UUID) -> Mapping[UUID, TurnRecord]:
-        """Return the usage, cost and sources of the recorded turns of a conversation."""
+        """Return the usage, cost and sources of the recorded turns of a conversation.
+
+        The result includes the turns of the agents that answered in the conversation.
+        """
 
     @abstractmethod
     async def ask_analyst(

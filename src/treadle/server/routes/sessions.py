@@ -14,7 +14,7 @@ from treadle.app.context_choices import MAX_PINS, ChoicesChange, change_choices
 from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Session
 from treadle.app.conversation_costs import recorded_costs
-from treadle.app.turn_records import TurnRecord, read_turn_records
+from treadle.app.turn_records import TurnRecord, turn_records
 from treadle.server.attachment_bodies import CodeBody, code_of
 from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
@@ -113,11 +113,10 @@ async def costs(
 
 
 @router.get("/{session}/turns")
-async def turn_records(server: CurrentServer, session: str) -> JsonOf[TurnRecords]:
-    """Return the recorded turns of a conversation."""
+async def recorded_turns(server: CurrentServer, session: str) -> JsonOf[TurnRecords]:
+    """Return the recorded turns of a conversation and of the agents that answered in it."""
     conversation = await server.conversations.load(session, root=server.app.root)
-    records = await asyncio.to_thread(read_turn_records, server.traces, conversation.id)
-    return TurnRecords(records)
+    return TurnRecords(await turn_records(server.traces, server.conversations, conversation.id))
 
 
 @router.get("/{session}")

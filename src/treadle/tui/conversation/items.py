@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from treadle.diagnosis.evidence import SpanReference
-from treadle.events.types import CallKey, SourceRange, StopReason, ToolFailure, Usage
+from treadle.events.types import CallKey, ErrorKind, SourceRange, StopReason, ToolFailure, Usage
 from treadle.session.sources import Quote
 from treadle.spans.span_builder import call_span_id
 
@@ -139,6 +139,16 @@ class CallState(StrEnum):
     CANCELLED = "cancelled"
     TIMED_OUT = "timed out"
 
+
+FAILED_STATES = {
+    ErrorKind.DENIED: CallState.DENIED,
+    ErrorKind.CANCELLED: CallState.CANCELLED,
+    ErrorKind.TIMEOUT: CallState.TIMED_OUT,
+}
+"""The states of calls whose failures have these kinds. After another failure, the state is FAILED.
+
+A cancelled call has no summary: its mark and the outcome of its turn state the cancellation.
+"""
 
 COMMAND_KEY = CallKey(-1, -1)
 """The key of the shell commands of the person, which belong to no turn."""

@@ -20,8 +20,10 @@ from treadle.diagnosis.evidence import linked_spans
 from treadle.events.types import CallKey
 from treadle.session.conversation import MessageState
 from treadle.session.sources import lines_read
+from treadle.tools.failures import failure_kind
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
+    FAILED_STATES,
     CallItem,
     CallState,
     Item,
@@ -91,7 +93,7 @@ def _turn(messages: Sequence[SavedMessage], running: Collection[UUID]) -> Iterat
                         calls[item.key] = item
                     yield item
             case SavedResult(key=key, ok=ok, content=content) if key in calls:
-                calls[key].state = CallState.DONE if ok else CallState.FAILED
+                calls[key].state = CallState.DONE if ok else _failed_state(content)
                 calls[key].content = content
                 calls[key].sources = tuple(lines_read(content))
                 if ok and calls[key].name == FINAL:  # its result is the answer of an agent
@@ -101,6 +103,11 @@ def _turn(messages: Sequence[SavedMessage], running: Collection[UUID]) -> Iterat
                 yield NoticeItem(text=text)
     if prompt is not None and not runs:
         yield _end(prompt, answer)
+
+
+def _failed_state(content: str) -> CallState:
+    kind = failure_kind(content)
+    return CallState.FAILED if kind is None else FAILED_STATES.get(kind, CallState.FAILED)
 
 
 def _reply(request_id: UUID | None, message: SavedReply, *, runs: bool) -> Iterator[Item]:

@@ -14,6 +14,7 @@ from treadle.session.sources import lines_read
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
     COMMAND_KEY,
+    FAILED_STATES,
     CallItem,
     CallState,
     CodeItem,
@@ -31,12 +32,6 @@ if TYPE_CHECKING:  # not imported at the start, so that the start is quick
     from treadle.app.code_exploration import Excerpt
     from treadle.app.conversation_answers import Final, Session
     from treadle.app.turn_records import TurnRecord
-
-_FAILED_STATES = {
-    ev.ErrorKind.DENIED: CallState.DENIED,
-    ev.ErrorKind.CANCELLED: CallState.CANCELLED,
-    ev.ErrorKind.TIMEOUT: CallState.TIMED_OUT,
-}
 
 _COMPARED = 400
 """The number of characters at the end of an answer that are compared with the shown text."""
@@ -246,12 +241,14 @@ class TranscriptState:
                     item.sources = record.context
                 case CallItem(span=span) if span and span.span_id in record.calls:
                     call = record.calls[span.span_id]
-                    item.summary, item.duration = call.summary, call.duration
-                    item.sources = call.sources
+                    item.summary = "" if item.state is CallState.CANCELLED else call.summary
+                    item.duration, item.sources = call.duration, call.sources
                 case OutcomeItem():
                     item.usage, item.cost = record.usage, record.cost
                     item.tool_calls, item.duration = record.tool_calls, record.duration
                     item.sources = record.sources
+                    if item.stop_reason is ev.StopReason.FAILED:
+                        item.error = record.error
                 case _:
                     continue
             self._touch(item)
@@ -371,8 +368,9 @@ class TranscriptState:
             found.details = event.ui.details or ""
             found.sources = found.sources or tuple(lines_read(event.content))
         else:
-            found.state = _FAILED_STATES.get(event.error.kind, CallState.FAILED)
-            found.failure, found.summary = event.error, event.error.message
+            found.state = FAILED_STATES.get(event.error.kind, CallState.FAILED)
+            found.failure = event.error
+            found.summary = "" if found.state is CallState.CANCELLED else event.error.message
         self._touch(found)
 
     def _call_detail(self, turn: _Turn, event: Event) -> bool:
@@ -390,7 +388,8 @@ class TranscriptState:
             case ev.ApprovalResolved(scope=scope, words=words):
                 if call.state is CallState.ASKING:
                     call.state = CallState.RUNNING
-                call.notes.append(f"{RESOLVED[scope]}: {words}" if words else RESOLVED[scope])
+                if scope is not ev.ApprovalScope.WITHDRAWN:  # the end of the call states the reason
+                    call.notes.append(f"{RESOLVED[scope]}: {words}" if words else RESOLVED[scope])
             case ev.ToolCallLate():
                 call.notes.append(LATE)
             case changes.ProposalEvent(proposal_id=proposal_id):
