@@ -139,7 +139,7 @@ async def test_conversation_of_a_running_turn_is_neither_branched_nor_deleted(
     await answer(conversations, conversation, "One", new_id())
     reference = str(conversation.id)
     async with conversations.reserve(conversation, UserMessage("Two"), new_id()):
-        with pytest.raises(TurnRunningError):
+        with pytest.raises(TurnRunningError, match="conversation “One” is running"):
             await conversations.branch(reference, 1)
         with pytest.raises(TurnRunningError):
             await conversations.delete(reference)

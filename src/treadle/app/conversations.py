@@ -31,9 +31,11 @@ class TurnRunningError(TreadleError):
 
     kind = ErrorKind.CONFLICT
 
-    def __init__(self, conversation_id: UUID) -> None:
+    def __init__(self, title: str) -> None:
         super().__init__(
-            f"A turn of the conversation {conversation_id} is running.",
+            f"A turn of the conversation “{title}” is running."
+            if title
+            else "A turn of the conversation is running.",
             hint="Wait until it ends, or cancel it first.",
         )
 
@@ -127,7 +129,7 @@ class Conversations:
         """
         store = await self.open_store()
         found = await store.get(reference, root=self._root)
-        async with self.exclusive(found.id):
+        async with self.exclusive(found.id, found.title):
             conversation = await store.branch(str(found.id), at, root=self._root)
         await self.announce(conversation.id)
         return conversation
@@ -145,7 +147,7 @@ class Conversations:
         """
         store = await self.open_store()
         found = await store.get(reference, root=self._root, kind=kind)
-        async with self.exclusive(found.id):
+        async with self.exclusive(found.id, found.title):
             deleted = await store.delete(str(found.id), root=self._root, kind=kind)
         await self.announce(deleted.id, gone=True)
         return deleted
@@ -158,14 +160,14 @@ class Conversations:
         await self._bus.publish(event)
 
     @asynccontextmanager
-    async def exclusive(self, conversation_id: UUID) -> AsyncIterator[None]:
+    async def exclusive(self, conversation_id: UUID, title: str) -> AsyncIterator[None]:
         """Keep the conversation free of turns until the context ends. New messages wait.
 
-        Raises TurnRunningError if a turn of this process runs or waits.
+        Raises TurnRunningError with the title if a turn of this process runs or waits.
         """
         lock = self._locks[conversation_id]
         if lock.locked():
-            raise TurnRunningError(conversation_id)
+            raise TurnRunningError(title)
         async with lock:
             yield
 

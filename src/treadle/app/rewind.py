@@ -139,9 +139,9 @@ class Rewinds:
     @asynccontextmanager
     async def _free(self, reference: str) -> AsyncIterator[str]:
         """Let no turn of the conversation begin until the context ends. Yields the whole id."""
-        found = (await self._load(reference)).id
-        async with self._app.conversations.exclusive(found):
-            yield str(found)
+        found = await self._load(reference)
+        async with self._app.conversations.exclusive(found.id, found.title):
+            yield str(found.id)
 
     async def _prepare(
         self, reference: str, prompt: int, scope: RewindScope

@@ -13,6 +13,7 @@ def main_argument(arguments: str) -> str:
     """Return the argument by which a person recognises a call.
 
     `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
+    An object without a text has no such argument: the result is empty.
     """
     try:
         parsed = json.loads(arguments or "{}")
@@ -26,7 +27,4 @@ def main_argument(arguments: str) -> str:
     if isinstance(edits := parsed.get("edits"), list):
         files = [each.get("file") for each in edits if isinstance(each, dict)]
         return ", ".join(dict.fromkeys(each for each in files if isinstance(each, str)))
-    first = next((value for value in parsed.values() if isinstance(value, str)), None)
-    if first is not None:
-        return first
-    return json.dumps(parsed, ensure_ascii=False) if parsed else ""
+    return next((value for value in parsed.values() if isinstance(value, str)), "")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treadle.app.context_plan import ContextPlan
     from treadle.app.conversation_answers import Session
     from treadle.app.rewind_plan import RewindOutcome
+    from treadle.tui.prompt.draft import Draft
 
 _RUNNING = "A turn is running. End it first, with Esc."
 _DELETED = "This conversation was deleted. Your next message begins a new one."
@@ -38,6 +39,8 @@ class OverlayActions(ExplorationActions):
     _other_turns: dict[UUID, UUID]
     """Maps each running turn that is not on the screen to its conversation."""
     _choices: Choices
+    _restored: "Draft | None" = None
+    """The message that the newest rewind put back into the prompt."""
 
     def is_busy(self) -> bool:
         """Whether a turn runs or starts."""
@@ -90,6 +93,8 @@ class OverlayActions(ExplorationActions):
             return
         outcome = await self.push_screen_wait(UndoRewindScreen(workbench, shown))
         if outcome is not None:
+            if self._restored is not None:
+                self.area.withdraw(self._restored)
             await self._after_rewind(outcome, "The rewind is undone.")
 
     async def _after_rewind(self, outcome: "RewindOutcome", notice: str) -> None:
@@ -103,8 +108,9 @@ class OverlayActions(ExplorationActions):
         if kept:
             notice = f"{notice} These files stay as they were: {', '.join(kept)}."
         self.state.add_notice(notice)
+        self._restored = None
         if outcome.text is not None:
-            draft = self.area.restore(outcome.text, outcome.attached)
+            draft = self._restored = self.area.restore(outcome.text, outcome.attached)
             if missing := set(outcome.images) - {Path(path).name for path in draft.images}:
                 again = f"Attach these images again: {', '.join(sorted(missing))}."
                 self.state.add_notice(again, level="warning")

@@ -63,6 +63,7 @@ async def test_failed_check_is_shown_live_and_handed_to_the_model(
         )
         await terminal.pilot.press("m")
         await terminal.until(lambda: not isinstance(terminal.app.screen, CheckScreen))
+        assert "[output of make test: " in terminal.text()
         await terminal.pilot.press("enter")
         await terminal.until(lambda: bool(terminal.provider.requests))
         await terminal.until(lambda: not terminal.app.state.running)

@@ -6,8 +6,13 @@ import pytest
 
 from tests.fakes.replies import Answer
 from tests.tui.terminal import Terminal, running
+from treadle.session.attachments import CodeAttachment
 from treadle.tui.conversation.items import CallItem, CallState
-from treadle.tui.prompt.draft import CommandOutput
+from treadle.tui.prompt.draft import CommandOutput, Draft, Part, PastedText
+from treadle.tui.prompt.entries import SlashCommand, entry_of
+from treadle.tui.screens.context_plan import ContextPlanScreen
+
+OUTPUT = CommandOutput("make", "it failed")
 
 
 @pytest.fixture(autouse=True)
@@ -71,3 +76,37 @@ async def test_long_output_is_bounded(tmp_path: Path) -> None:
         assert len(lines) < 400
         assert (lines[0], lines[-1]) == ("1", "5000")
         assert "… 4,640 lines are not kept …" in lines
+
+
+async def test_a_slash_command_next_to_the_output_runs_and_keeps_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        prompt = terminal.app.area.prompt
+        await terminal.enter("!echo x")
+        await terminal.until(lambda: bool(prompt.text))
+        await terminal.enter("/theme light")
+        await terminal.until(lambda: terminal.app.theme == "light")
+        assert prompt.draft.parts == (CommandOutput("echo x", "x"), " ")
+        await terminal.enter("/context")
+        await terminal.until(lambda: isinstance(terminal.app.screen, ContextPlanScreen))
+        assert not terminal.provider.requests
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_command"),
+    [
+        ((OUTPUT, " /new"), True),
+        (("/new ", OUTPUT, " "), True),
+        ((CodeAttachment("a.py"), " ", OUTPUT, " /new"), True),
+        ((OUTPUT, " why /new"), False),
+        ((OUTPUT, " /tmp"), False),
+        ((OUTPUT, " /new\nmore"), False),
+        ((PastedText(1, "x"), OUTPUT, "/new"), False),
+        ((OUTPUT, PastedText(1, "/new")), False),
+    ],
+)
+def test_only_chips_may_precede_a_command(parts: tuple[Part, ...], is_command: bool) -> None:
+    entry = entry_of(Draft(parts))
+    assert isinstance(entry, SlashCommand) is is_command
+    if isinstance(entry, SlashCommand):
+        assert list(entry.chips) == [part for part in parts if not isinstance(part, str)]
+        assert entry.argument == ""

@@ -60,6 +60,7 @@ async def test_conversation_and_code_go_back_and_return(
         await terminal.pilot.press("enter")
         await terminal.until(lambda: len(prompts(terminal)) == 2)
         assert file.read_text() == before
+        assert terminal.app.area.prompt.draft.is_empty
 
 
 async def test_conflict_is_listed_and_keeps_the_file_only_on_request(tmp_path: Path) -> None:

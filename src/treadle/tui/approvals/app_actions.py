@@ -13,15 +13,21 @@ from treadle.events.types import ApprovalRequested, ApprovalResolved
 from treadle.tui.approvals.panel import ApprovalPanel
 from treadle.tui.approvals.questions import Questions
 from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.prompt.area import PromptArea
+from treadle.tui.prompt.draft import CommandOutput
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.text import foreign
 from treadle.tui.workbench import Workbench
 
 
 class ApprovalActions(App[None]):
-    """A base class of the application. The application sets `state` and opens the workbench."""
+    """A base class of the application.
+
+    The application sets the attributes, and opens the workbench.
+    """
 
     state: TranscriptState
+    area: PromptArea
     questions: Questions
     _workbench: asyncio.Future[Workbench]
 
@@ -119,15 +125,10 @@ class ApprovalActions(App[None]):
         except TreadleError as error:
             self.report(error)
             return
-        text = cast("str | None", await self.push_screen_wait(screen))
-        if text is not None:
-            self._write_prompt(text)
-
-    def _write_prompt(self, text: str) -> None:
-        for screen in self.screen_stack:
-            for prompt in screen.query(Prompt):
-                prompt.paste(text)
-        self._focus_prompt()
+        output = cast("CommandOutput | None", await self.push_screen_wait(screen))
+        if output is not None:
+            self.area.offer(output)
+            self._focus_prompt()
 
     def _focus_prompt(self) -> None:
         for prompt in self.screen.query(Prompt):

@@ -161,6 +161,14 @@ class PromptArea(Vertical):
         self.give_back(draft)
         return draft
 
+    def withdraw(self, draft: Draft) -> None:
+        """Remove a message that `restore` took back, unless the person changed it."""
+        if self.prompt.draft.message == draft.message:
+            self.prompt.reset()
+        elif draft in self.queue:
+            self.queue.take(list(self.queue).index(draft))
+        self.sync()
+
     def offer(self, chip: Chip) -> None:
         """Add a chip at the start of the prompt, or at the cursor if the text begins a command.
 
@@ -193,7 +201,9 @@ class PromptArea(Vertical):
                 self.queue.add(to_send)
             case Draft() as to_send:
                 self.post_message(self.Send(to_send))
-            case SlashCommand(action=action, argument=argument):
+            case SlashCommand(action=action, argument=argument, chips=chips):
+                for chip in chips:
+                    self.prompt.insert_chip(chip)
                 self.post_message(self.Run(action, argument))
             case UnknownCommand() as unknown:
                 self.prompt.load(draft)

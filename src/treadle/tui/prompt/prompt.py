@@ -349,7 +349,16 @@ class Prompt(TextArea):
         row, column = self.cursor_location
         line = self.document.get_line(row)
         after_chip = max((end for _, end, _ in self._chips.spans(line) if end <= column), default=0)
-        return token_at(line[after_chip:column], is_start=row == 0 and after_chip == 0)
+        before = line[after_chip:column]
+        if row == 0 and self._has_only_chips(line[:after_chip]):
+            before = before.lstrip() if after_chip else before
+            return token_at(before, is_start=True)
+        return token_at(before, is_start=False)
+
+    def _has_only_chips(self, text: str) -> bool:
+        """Whether a text has no typed word."""
+        draft = self._chips.draft(text)
+        return not any(isinstance(part, str) and part.strip() for part in draft.parts)
 
     def _update_token(self) -> None:
         token = self._present_token

@@ -21,6 +21,7 @@ from treadle.errors import TreadleError
 from treadle.tools.approvals.question import Program
 from treadle.tui.actions import Where, actions_in
 from treadle.tui.key_bindings import bindings
+from treadle.tui.prompt.draft import CommandOutput
 from treadle.tui.screens.key_line import KeyLine
 from treadle.tui.screens.picker import LIST_BINDINGS, Picker
 from treadle.tui.screens.row_list import Row, RowList, fields
@@ -45,10 +46,10 @@ _OUTCOMES = {
 }
 
 
-class ChecksScreen(Picker[Check, str]):
+class ChecksScreen(Picker[Check, CommandOutput]):
     """Lists the checks of the repository.
 
-    Returns a text for the prompt if the person hands the result of a check to the model.
+    Returns a chip for the prompt if the person hands the result of a check to the model.
     """
 
     TITLE_TEXT = "Checks"
@@ -93,15 +94,15 @@ class ChecksScreen(Picker[Check, str]):
         """Run the check."""
         await self.app.push_screen(CheckScreen(self._workbench, value), self._take)
 
-    def _take(self, text: str | None) -> None:
-        if text is not None:
-            self.finish(text)
+    def _take(self, output: CommandOutput | None) -> None:
+        if output is not None:
+            self.finish(output)
 
 
-class CheckScreen(ModalScreen[str | None]):
+class CheckScreen(ModalScreen[CommandOutput | None]):
     """Runs one check.
 
-    Returns a text for the prompt if the person hands the result to the model.
+    Returns a chip for the prompt if the person hands the result to the model.
 
     The check ends when the screen closes.
     """
@@ -236,11 +237,11 @@ class CheckScreen(ModalScreen[str | None]):
         self._run()
 
     def action_hand_to_model(self) -> None:
-        """Return the result as a text for the prompt."""
+        """Return the result as a chip for the prompt."""
         if self.ran is None:
             self.app.bell()
             return
-        _ = self.dismiss(_handed_text(self.ran))
+        _ = self.dismiss(CommandOutput(self._check.name, _handed_text(self.ran)))
 
     def action_show_output(self) -> None:
         """Change between the results and the whole output."""
