@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 from treadle.events.types import Usage
@@ -26,12 +27,15 @@ def _cost_source(value: str | None) -> CostSource | None:
     return CostSource(value) if value else None
 
 
+@lru_cache(4_096)
 def _shown_labels(labels: str | None) -> tuple[str, ...]:
     return tuple(filter(is_shown, json.loads(labels))) if labels else ()
 
 
 SAME_CALL = tuple(
-    f"(SELECT {column} FROM spans o JOIN traces ON traces.id = o.trace WHERE o.id = s.same_as)"  # noqa: S608
+    f"""iif(s.same_as IS NULL, NULL, (
+        SELECT {column} FROM spans o JOIN traces ON traces.id = o.trace WHERE o.id = s.same_as
+    ))"""  # noqa: S608  (names of columns)
     for column in ("trace_id", "span_id")
 )
 """SQL of the ids of the span that recorded the same call as the span `s`."""
