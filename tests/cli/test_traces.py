@@ -76,6 +76,21 @@ def lines(ran: Ran) -> list[str]:
     return ran.out.splitlines()
 
 
+def test_whole_lists_are_exported_with_the_filters_of_the_list(home: Path, tmp_path: Path) -> None:
+    runs = lines(treadle("traces", "list", "--export", "jsonl", "--sort", "oldest", home=home))
+    one = lines(treadle("traces", "list", "--spans", "--export", "csv", "--limit", "1", home=home))
+    file = tmp_path / "groups.csv"
+    to_file = ("--export", "csv", "-o", str(file))
+    written = treadle("traces", "groups", "model", "status:error", *to_file, home=home)
+
+    assert [json.loads(line)["run_id"] for line in runs] == ["one", "two", "three"]
+    assert one[0].startswith("trace_id,span_id,parent_id,")
+    assert len(one) == 2
+    assert (written.status, written.out) == (0, "")
+    assert [line.split(",")[0] for line in file.read_text().splitlines()] == ["value", "gpt-5"]
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:
     everything = lines(treadle("traces", "list", home=home))
     failed = lines(treadle("traces", "list", "has:error", "model:gpt*", home=home))
@@ -177,8 +192,8 @@ def test_a_summary_adds_up_what_fits(home: Path) -> None:
 
     assert "4 spans: 2 model calls, 0 tool calls, 1 failed" in told
     assert "$0.7500" in told
-    assert summary["summary"]["total_spans"] == 1
-    assert summary["summary"]["by_status"] == {"ok": 1}
+    assert summary["summary"]["total_spans"] == 2
+    assert summary["summary"]["by_status"] == {"ok": 1, "error": 1}
     assert summary["latency"]["max"] == 2_000.0
 
 

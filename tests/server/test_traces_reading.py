@@ -69,6 +69,28 @@ async def test_lists_take_filters_pages_and_cursors(repo: Path) -> None:
         assert (await served.get("/summary", labels="a"))["summary"]["total_spans"] == 8
 
 
+async def test_lists_are_exported_whole_with_their_filters(repo: Path) -> None:
+    spans = [made(f"s{number}", trace_id=f"t{number}", model="=m") for number in range(60)]
+    seeded(repo, *spans, made("other", trace_id="t", labels=("a",)))
+    async with serving(repo) as served:
+        path = "/api/v1/exports"
+        runs = await served.http.get(f"{path}/runs", params={"query": "-label:a"})
+        found = await served.http.get(f"{path}/spans", params={"labels": "a", "format": "jsonl"})
+        groups = await served.http.get(f"{path}/groups", params={"group_by": "model"})
+        refused = await served.http.get(f"{path}/runs", params={"query": "status:eror"})
+        threads = await served.http.get(f"{path}/threads")
+        listed = await served.get("/spans", labels="a")
+
+    assert len(runs.text.splitlines()) == 61
+    assert runs.headers["content-type"] == "text/csv; charset=utf-8"
+    assert runs.headers["content-disposition"] == 'attachment; filename="runs.csv"'
+    assert [json.loads(line) for line in found.text.splitlines()] == listed["data"]
+    assert found.headers["content-disposition"] == 'attachment; filename="spans.jsonl"'
+    assert groups.text.splitlines()[1].startswith("'=m,60,")
+    assert len(threads.text.splitlines()) == 62
+    assert (refused.status_code, "never 'eror'" in refused.text) == (422, True)
+
+
 async def test_search_is_literal_and_times_are_iso_or_relative(repo: Path) -> None:
     seeded(
         repo,

@@ -6,10 +6,21 @@ from contextlib import closing
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive
 from treadle.cli.output import print_json, print_text, report
-from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, fitted_table, listed_query
+from treadle.cli.trace_queries import (
+    PAGE_SIZE,
+    UNKNOWN,
+    Actions,
+    add_limit,
+    add_list_export,
+    add_query,
+    fitted_table,
+    listed_query,
+    write_list,
+)
 from treadle.clock import when
 from treadle.json_values import to_json
 from treadle.traces.amounts import cost
+from treadle.traces.list_export import all_groups
 from treadle.traces.query import GroupBy, Grouping, read_grouping
 from treadle.traces.store.results import Group
 
@@ -36,20 +47,22 @@ def configure_groups(actions: Actions) -> None:
         metavar="SECONDS",
         help="the length of a group by time (default: 3600)",
     )
-    parser.add_argument(
-        "--limit",
-        type=positive,
-        default=20,
-        metavar="N",
-        help="the maximum number of groups (default: 20)",
-    )
+    add_limit(parser)
+    add_list_export(parser)
 
 
 def show_groups(options: argparse.Namespace) -> int:
     """Print the groups of the matching spans, and return the exit status."""
     query = listed_query(options)
     with closing(open_trace_store()) as store:
-        page = store.groups(options.by, query, bucket_seconds=options.bucket, limit=options.limit)
+        if options.export is not None:
+            return write_list(options, all_groups(store, options.by, query, options.bucket))
+        page = store.groups(
+            options.by,
+            query,
+            bucket_seconds=options.bucket,
+            limit=options.limit or PAGE_SIZE,
+        )
     if options.json:
         print_json(to_json(page))
     elif page.data:

@@ -2,8 +2,10 @@
 
 import argparse
 import re
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import (
@@ -13,8 +15,10 @@ from treadle.cli.command import (
     set_repository_use,
     terminal_width,
 )
-from treadle.cli.output import table
+from treadle.cli.output import report, table
 from treadle.display.lines import one_line
+from treadle.owner_only import open_output
+from treadle.traces.list_export import ExportedList, ListFormat, encoded
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
 from treadle.traces.query.conditions import Condition, Field, Operator
@@ -22,6 +26,8 @@ from treadle.traces.query.conditions import Condition, Field, Operator
 _ORDERS = ("newest", "oldest", *(key.value for key in SortKey if key is not SortKey.TIME))
 _SYNTAX = re.compile(r'"|[A-Za-z_]+[:=<>]')
 _NARROWEST = 20
+PAGE_SIZE = 20
+"""The number of results of a list without `--limit`."""
 _LONGEST = 120
 
 UNKNOWN = "-"
@@ -60,13 +66,7 @@ def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add the options for the page and the order of a list."""
-    parser.add_argument(
-        "--limit",
-        type=positive,
-        default=20,
-        metavar="N",
-        help="the maximum number of results (default: 20)",
-    )
+    add_limit(parser)
     parser.add_argument(
         "--cursor", metavar="CURSOR", help="continue after the page that returned this cursor"
     )
@@ -77,6 +77,41 @@ def add_page(parser: argparse.ArgumentParser) -> None:
         help="sort by newest, oldest or largest (default: newest)",
     )
     parser.add_argument("--reverse", action="store_true", help="reverse the order")
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the maximum number of results. `PAGE_SIZE` is its default."""
+    parser.add_argument(
+        "--limit",
+        type=positive,
+        metavar="N",
+        help=f"the maximum number of results (default: {PAGE_SIZE}; with --export: all)",
+    )
+
+
+def add_list_export(parser: argparse.ArgumentParser) -> None:
+    """Add the options that export a whole list."""
+    parser.add_argument(
+        "--export",
+        type=ListFormat,
+        choices=list(ListFormat),
+        metavar="FORMAT",
+        help="write all rows as csv or jsonl",
+    )
+    add_output(parser)
+
+
+def write_list(options: argparse.Namespace, exported: ExportedList) -> int:
+    """Write the list in the chosen format to the chosen output, and return the exit status."""
+    lines = encoded(exported.limited(options.limit), options.export)
+    if options.output == "-":
+        sys.stdout.buffer.writelines(lines)
+        sys.stdout.buffer.flush()
+        return 0
+    with open_output(Path(options.output)) as file:
+        file.writelines(lines)
+    report(f"Wrote {options.output}.")
+    return 0
 
 
 def listed_query(options: argparse.Namespace) -> Query:

@@ -23,20 +23,24 @@ from treadle.cli.trace_maintenance import (
     prune_traces,
 )
 from treadle.cli.trace_queries import (
+    PAGE_SIZE,
     UNKNOWN,
     Actions,
+    add_list_export,
     add_page,
     add_query,
     chosen_sort,
     fitted_table,
     listed_query,
     typed_query,
+    write_list,
 )
 from treadle.clock import when
 from treadle.display.lines import one_line, short_id
 from treadle.display.trace_tree import describe, trace_lines, trace_to_json, view_trace
 from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
+from treadle.traces.list_export import all_runs, all_spans, all_threads
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Page, Query, any_of
 from treadle.traces.store.results import (
@@ -77,12 +81,16 @@ def _add_list(actions: Actions) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--spans", action="store_true", help="list spans instead of runs")
     what.add_argument("--threads", action="store_true", help="list threads instead of runs")
+    add_list_export(parser)
 
 
 def _list(options: argparse.Namespace) -> int:
     query, sort = listed_query(options), chosen_sort(options)
-    limit, cursor = options.limit, options.cursor
+    limit, cursor = options.limit or PAGE_SIZE, options.cursor
     with closing(open_trace_store()) as store:
+        if options.export is not None:
+            every = all_spans if options.spans else all_threads if options.threads else all_runs
+            return write_list(options, every(store, query, sort, cursor))
         if options.spans:
             spans = store.spans(query, sort=sort, limit=limit, cursor=cursor)
             return _print_page(spans, _SPANS, [_span_row(s) for s in spans.data], options)
@@ -187,7 +195,8 @@ def _add_search(actions: Actions) -> None:
 def _search(options: argparse.Namespace) -> int:
     query, sort = listed_query(options), chosen_sort(options)
     with closing(open_trace_store()) as store:
-        page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
+        limit = options.limit or PAGE_SIZE
+        page = store.search(query, sort=sort, limit=limit, cursor=options.cursor)
     if options.json:
         print_json(to_json(page))
         return 0

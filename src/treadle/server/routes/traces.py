@@ -61,19 +61,28 @@ class Filter(SpanParameters):
         return without_own(self.to_query(time.time_ns() // 1_000))
 
 
-class Paging(Filter):
+class Sorting(Filter):
+    """The parameters that select spans and the order of a list."""
+
+    sort: SortKey = SortKey.TIME
+    ascending: bool = False
+
+    def order(self) -> Sort:
+        """Return the order of the list."""
+        return Sort(self.sort, self.ascending)
+
+
+class Paging(Sorting):
     """The parameters that select spans and one page of a sorted list."""
 
     limit: int = Field(50, ge=1, le=1_000)
     offset: int = Field(0, ge=0, le=1_000_000)
     cursor: str | None = Field(None, description="the cursor of the previous page")
-    sort: SortKey = SortKey.TIME
-    ascending: bool = False
 
     def page(self) -> dict[str, Any]:
         """Return the parameters of the page as keyword arguments of the store's methods."""
-        sort = Sort(self.sort, self.ascending)
-        return {"sort": sort, "limit": self.limit, "offset": self.offset, "cursor": self.cursor}
+        page = {"limit": self.limit, "offset": self.offset, "cursor": self.cursor}
+        return {"sort": self.order(), **page}
 
 
 class Searching(Paging):
@@ -92,11 +101,16 @@ class Searching(Paging):
         return query & SpanQuery((Condition(About.TEXT, Operator.CONTAINS, (self.q,)),))
 
 
-class Grouping(Filter):
-    """The parameters that group spans and select a range of the groups."""
+class Grouped(Filter):
+    """The parameters that group spans."""
 
     group_by: GroupingName
     bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
+
+
+class Grouping(Grouped):
+    """The parameters that group spans and select a range of the groups."""
+
     limit: int = Field(50, ge=1, le=10_000)
     offset: int = Field(0, ge=0, le=1_000_000)
 

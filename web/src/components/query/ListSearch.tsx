@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { Button } from "../Button";
 import { EmptyState, ErrorNotice, Loading } from "../States";
+import { ExportMenu } from "./ExportMenu";
 import { FacetPanel } from "./FacetPanel";
 import styles from "./ListSearch.module.css";
 import { QueryBar } from "./QueryBar";
@@ -50,6 +51,7 @@ export function ListSearch({ view, isLive, tools, children }: Props) {
             Filters
           </Button>
           <SavedViews view={view} />
+          {query !== null && <ExportMenu view={view} query={query} />}
           {tools}
         </div>
       </search>

@@ -1,0 +1,109 @@
+"""Routes that stream whole lists of threads, runs, spans and groups as files."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import chain
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from treadle.server.routes.traces import Grouped, Sorting
+from treadle.server.state import CurrentServer
+from treadle.traces.list_export import (
+    ExportedList,
+    ListFormat,
+    all_groups,
+    all_runs,
+    all_spans,
+    all_threads,
+    encoded,
+)
+from treadle.traces.query import read_grouping
+
+router = APIRouter(prefix="/exports", tags=["traces"])
+
+_BYTES = 64 << 10
+_TEXT = {"schema": {"type": "string"}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {form.media_type.partition(";")[0]: _TEXT for form in ListFormat}}
+}
+
+
+class ListExport(Sorting):
+    """The parameters that select and sort the rows of an exported list."""
+
+    format: ListFormat = Field(ListFormat.CSV, description="the format of the file")
+
+
+class GroupExport(Grouped):
+    """The parameters that select the spans of exported groups."""
+
+    format: ListFormat = Field(ListFormat.CSV, description="the format of the file")
+
+
+@router.get("/threads", response_class=Response, responses=_RESPONSES)
+async def export_threads(
+    server: CurrentServer, parameters: Annotated[ListExport, Query()]
+) -> Response:
+    """Return all threads with matching spans as a file."""
+    found = all_threads(server.traces, parameters.span_query(), parameters.order())
+    return await _file("threads", found, parameters.format)
+
+
+@router.get("/runs", response_class=Response, responses=_RESPONSES)
+async def export_runs(
+    server: CurrentServer, parameters: Annotated[ListExport, Query()]
+) -> Response:
+    """Return all runs with matching spans as a file."""
+    found = all_runs(server.traces, parameters.span_query(), parameters.order())
+    return await _file("runs", found, parameters.format)
+
+
+@router.get("/spans", response_class=Response, responses=_RESPONSES)
+async def export_spans(
+    server: CurrentServer, parameters: Annotated[ListExport, Query()]
+) -> Response:
+    """Return all matching spans, without their full content, as a file."""
+    found = all_spans(server.traces, parameters.span_query(), parameters.order())
+    return await _file("spans", found, parameters.format)
+
+
+@router.get("/groups", response_class=Response, responses=_RESPONSES)
+async def export_groups(
+    server: CurrentServer, parameters: Annotated[GroupExport, Query()]
+) -> Response:
+    """Return all groups of the matching spans as a file."""
+    by = read_grouping(parameters.group_by)
+    found = all_groups(server.traces, by, parameters.span_query(), parameters.bucket_size)
+    return await _file("groups", found, parameters.format)
+
+
+async def _file(name: str, exported: ExportedList, form: ListFormat) -> Response:
+    parts = _joined(encoded(exported, form))
+    return await streamed_file(f"{name}.{form}", parts, form.media_type)
+
+
+async def streamed_file(name: str, parts: Iterator[bytes], media_type: str) -> Response:
+    """Return a response that streams a file. Threads read the parts, one part at a time.
+
+    The first part is read before the response starts, so that an error in it has its own status.
+    """
+    first = await asyncio.to_thread(next, parts, b"")
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return StreamingResponse(chain([first], parts), media_type=media_type, headers=headers)
+
+
+def _joined(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines in larger parts, since each part of a response has a cost."""
+    waiting = bytearray()
+    for line in lines:
+        waiting += line
+        if len(waiting) >= _BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    yield bytes(waiting)
