@@ -91,6 +91,22 @@ def test_whole_lists_are_exported_with_the_filters_of_the_list(home: Path, tmp_p
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_trace_or_thread_is_written_as_an_html_page(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "last.html"
+    last = treadle("traces", "export", "--html", "LAST", "-o", str(file), home=home)
+    prefix = "\n".join(lines(treadle("traces", "export", "--html", "thr", home=home)))
+    thread = "\n".join(lines(treadle("traces", "export", "--html", "a", home=home)))
+    mixed = treadle("traces", "export", "--html", "a", "status:error", home=home)
+    unknown = treadle("traces", "export", "--html", "nothing", home=home)
+
+    assert last.status == 0, last.err
+    assert "<h1>trace three</h1>" in file.read_text()
+    assert "<h1>trace three</h1>" in prefix
+    assert "<h1>thread a</h1>" in thread
+    assert thread.index("Question one?") < thread.index("Question two?")
+    assert (mixed.status, unknown.status, unknown.out) == (2, 1, "")
+
+
 def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:
     everything = lines(treadle("traces", "list", home=home))
     failed = lines(treadle("traces", "list", "has:error", "model:gpt*", home=home))

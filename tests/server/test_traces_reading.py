@@ -91,6 +91,20 @@ async def test_lists_are_exported_whole_with_their_filters(repo: Path) -> None:
     assert (refused.status_code, "never 'eror'" in refused.text) == (422, True)
 
 
+async def test_thread_with_any_id_is_one_html_page(repo: Path) -> None:
+    seeded(repo, made("s", thread_id=ODD, run_id="run 1", input="<b>bold</b>"))
+    async with serving(repo) as served:
+        page = await served.http.get(f"/api/v1/exports/html/{quote(ODD, safe='')}")
+        run = await served.http.get("/api/v1/exports/html/run%201")
+        missing = await served.http.get("/api/v1/exports/html/nothing")
+
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-disposition"] == 'attachment; filename="thread.html"'
+    assert "&lt;b&gt;bold&lt;/b&gt;" in page.text
+    assert run.headers["content-disposition"] == 'attachment; filename="run.html"'
+    assert missing.status_code == 404
+
+
 async def test_search_is_literal_and_times_are_iso_or_relative(repo: Path) -> None:
     seeded(
         repo,

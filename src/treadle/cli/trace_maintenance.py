@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_text, report, report_line
-from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query
+from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query, write_output
 from treadle.config.quantities import age_us, shown_size, size_bytes
 from treadle.errors import ExitStatus, NotFoundError, UsageError
 from treadle.json_values import to_json
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 def configure_export(actions: Actions) -> None:
     """Add the sub-command `export`."""
-    parser = actions.add_parser("export", help="write complete spans as JSON lines")
+    parser = actions.add_parser(
+        "export", help="write complete spans, or one trace, run or thread as an HTML page"
+    )
     add_query(parser)
     add_output(parser)
     parser.add_argument(
@@ -33,6 +35,11 @@ def configure_export(actions: Actions) -> None:
         choices=("jsonl", "otlp-json"),
         default="jsonl",
         help="jsonl is lossless; otlp-json is for OpenTelemetry tools (default: jsonl)",
+    )
+    parser.add_argument(
+        "--html",
+        metavar="ID",
+        help="write the trace, run or thread with this id (or LAST) as one HTML page",
     )
 
 
@@ -42,6 +49,8 @@ def export_spans(options: argparse.Namespace) -> int:
     from treadle.spans.span_files import write_span_lines, write_spans
     from treadle.traces.span_stream import whole_spans
 
+    if options.html is not None:
+        return _export_page(options)
     query = typed_query(options)
     to_file, to_stream = (
         (write_spans, write_span_lines)
@@ -60,6 +69,22 @@ def export_spans(options: argparse.Namespace) -> int:
         print_json({"spans": written, "file": options.output})
     else:
         report(f"Wrote {written:,} spans to {options.output}.")
+    return 0
+
+
+def _export_page(options: argparse.Namespace) -> int:
+    """Write a trace, a run or a thread as an HTML page, and return the exit status."""
+    from treadle.display.trace_html import html_page
+    from treadle.traces.subjects import find_subject, traces_of
+
+    if options.query or options.repo or options.format != "jsonl":
+        raise UsageError(
+            "--html takes no query, --repo or --format.",
+            hint="Pass the id of one trace, run or thread, such as --html LAST.",
+        )
+    with closing(open_trace_store()) as store:
+        subject = find_subject(store, options.html)
+        write_output(options, html_page(str(subject), traces_of(store, subject)))
     return 0
 
 

@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,15 +103,19 @@ def add_list_export(parser: argparse.ArgumentParser) -> None:
 
 def write_list(options: argparse.Namespace, exported: ExportedList) -> int:
     """Write the list in the chosen format to the chosen output, and return the exit status."""
-    lines = encoded(exported.limited(options.limit), options.export)
-    if options.output == "-":
-        sys.stdout.buffer.writelines(lines)
-        sys.stdout.buffer.flush()
-        return 0
-    with open_output(Path(options.output)) as file:
-        file.writelines(lines)
-    report(f"Wrote {options.output}.")
+    write_output(options, encoded(exported.limited(options.limit), options.export))
     return 0
+
+
+def write_output(options: argparse.Namespace, parts: Iterable[bytes]) -> None:
+    """Write the parts to the file of the option `--output`, or to standard output."""
+    if options.output == "-":
+        sys.stdout.buffer.writelines(parts)
+        sys.stdout.buffer.flush()
+        return
+    with open_output(Path(options.output)) as file:
+        file.writelines(parts)
+    report(f"Wrote {options.output}.")
 
 
 def listed_query(options: argparse.Namespace) -> Query:

@@ -1,14 +1,16 @@
-"""Routes that stream whole lists of threads, runs, spans and groups as files."""
+"""Routes that stream files: whole lists, and a trace, run or thread as an HTML page."""
 
 import asyncio
 from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from treadle.display.trace_html import html_page
+from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.routes.traces import Grouped, Sorting
 from treadle.server.state import CurrentServer
 from treadle.traces.list_export import (
@@ -21,6 +23,7 @@ from treadle.traces.list_export import (
     encoded,
 )
 from treadle.traces.query import read_grouping
+from treadle.traces.subjects import find_subject, traces_of
 
 router = APIRouter(prefix="/exports", tags=["traces"])
 
@@ -80,16 +83,29 @@ async def export_groups(
     return await _file("groups", found, parameters.format)
 
 
+@router.get(
+    "/html/" + rest_of_path("reference"),
+    response_class=Response,
+    responses={200: {"content": {"text/html": _TEXT}}},
+)
+async def export_html(server: CurrentServer, request: Request, reference: str) -> Response:
+    """Return the trace, run or thread with an id as one HTML page without scripts."""
+    (reference,) = ids_in_path(request, "/html/")
+    subject = await asyncio.to_thread(find_subject, server.traces, reference)
+    parts = html_page(str(subject), traces_of(server.traces, subject))
+    return await _streamed(f"{subject.kind}.html", parts, "text/html; charset=utf-8")
+
+
 async def _file(name: str, exported: ExportedList, form: ListFormat) -> Response:
-    parts = _joined(encoded(exported, form))
-    return await streamed_file(f"{name}.{form}", parts, form.media_type)
+    return await _streamed(f"{name}.{form}", encoded(exported, form), form.media_type)
 
 
-async def streamed_file(name: str, parts: Iterator[bytes], media_type: str) -> Response:
+async def _streamed(name: str, lines: Iterator[bytes], media_type: str) -> Response:
     """Return a response that streams a file. Threads read the parts, one part at a time.
 
     The first part is read before the response starts, so that an error in it has its own status.
     """
+    parts = _joined(lines)
     first = await asyncio.to_thread(next, parts, b"")
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',

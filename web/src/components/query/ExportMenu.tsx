@@ -1,10 +1,8 @@
 // Saves all rows of a list, or its groups, as a file.
-import { useMutation } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
-import { download } from "../../api/download";
 import { Menu } from "../Menu";
-import { useNotices } from "../Notices";
 import type { ListSearch } from "../table/listSearch";
+import { useDownload } from "../useDownload";
 import type { View } from "./views";
 
 interface Props {
@@ -14,25 +12,21 @@ interface Props {
 
 export function ExportMenu({ view, query }: Props) {
   const { sort, ascending, group, bucket }: ListSearch = useSearch({ strict: false });
-  const { tell } = useNotices();
   const list = group
     ? { group_by: group, ...(group === "time" && bucket ? { bucket_size: bucket } : {}) }
     : { ...(sort ? { sort } : {}), ...(ascending ? { ascending } : {}) };
-  const saving = useMutation({
-    mutationFn: (format: "csv" | "jsonl") =>
-      download(`/api/v1/exports/${group ? "groups" : view}`, {
-        ...list,
-        ...(query ? { query } : {}),
-        format,
-      }),
-    onError: (error) => tell({ kind: "bad", text: `The export failed: ${error.message}` }),
-  });
+  const saving = useDownload();
+  const save = (format: "csv" | "jsonl") =>
+    saving.mutate({
+      path: `/api/v1/exports/${group ? "groups" : view}`,
+      parameters: { ...list, ...(query ? { query } : {}), format },
+    });
   return (
     <Menu
       label={saving.isPending ? "Exporting…" : "Export"}
       actions={[
-        { id: "csv", name: "All rows as CSV", run: () => saving.mutate("csv") },
-        { id: "jsonl", name: "All rows as JSON lines", run: () => saving.mutate("jsonl") },
+        { id: "csv", name: "All rows as CSV", run: () => save("csv") },
+        { id: "jsonl", name: "All rows as JSON lines", run: () => save("jsonl") },
       ]}
       small={false}
     />

@@ -5,10 +5,12 @@ import { Link, useParams } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
 import type { RunSummary, ThreadSummary } from "../../api/schema";
 import { Badge } from "../../components/Badge";
+import { Button } from "../../components/Button";
 import { CopyButton } from "../../components/CopyButton";
 import { written } from "../../components/query/editing";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useRowList } from "../../components/table/useRowList";
+import { htmlExport, useDownload } from "../../components/useDownload";
 import { cost, count, counted, shortCount } from "../../format/numbers";
 import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
@@ -25,6 +27,7 @@ const runId = (run: RunSummary) => run.run_id;
 
 export function ThreadScreen() {
   const { threadId } = useParams({ from: "/threads/$threadId" });
+  const saving = useDownload();
   const query = `thread:${written(threadId)}`;
   const thread = useQuery({
     queryKey: ["thread", threadId],
@@ -57,6 +60,13 @@ export function ThreadScreen() {
             text={`treadle traces export ${inShell(query)}`}
             label="Copy export command"
           />
+          <Button
+            small
+            isPending={saving.isPending}
+            onPress={() => saving.mutate(htmlExport(threadId))}
+          >
+            Save as an HTML page
+          </Button>
           <DeleteThread threadId={threadId} thread={found} />
         </>
       }

@@ -9,6 +9,7 @@ import { Menu } from "../../components/Menu";
 import { useNotices } from "../../components/Notices";
 import { Snippet } from "../../components/Snippet";
 import { useCopy } from "../../components/useCopy";
+import { htmlExport, useDownload } from "../../components/useDownload";
 import { bytes, counted } from "../../format/numbers";
 import { exportCommand } from "./exportCommand";
 import styles from "./RunActions.module.css";
@@ -24,6 +25,7 @@ export function RunActions({ run, onGone }: Props) {
   const [shown, show] = useState<"export" | "delete" | null>(null);
   const copy = useCopy();
   const ask = useAskAnalyst();
+  const saving = useDownload();
   const link = `${location.origin}/runs/${encodeURIComponent(run.run_id)}`;
   return (
     <>
@@ -33,6 +35,11 @@ export function RunActions({ run, onGone }: Props) {
           { id: "ask", name: "Ask the analyst about it", run: ask, keys: "a" },
           { id: "link", name: "Copy the link", run: () => void copy(link) },
           { id: "id", name: "Copy the id", run: () => void copy(run.run_id) },
+          {
+            id: "html",
+            name: "Save as an HTML page",
+            run: () => saving.mutate(htmlExport(run.run_id)),
+          },
           { id: "export", name: "Export…", run: () => show("export") },
           { id: "delete", name: "Delete…", run: () => show("delete"), danger: true },
         ]}

@@ -1,4 +1,4 @@
-// The commands that write a run into a file: the server has no HTTP export.
+// The commands that write all spans of a run into a file.
 import { written } from "../../components/query/editing";
 
 /** For a POSIX shell; an id may be any text. */
