@@ -107,6 +107,23 @@ def test_trace_or_thread_is_written_as_an_html_page(home: Path, tmp_path: Path) 
     assert (mixed.status, unknown.status, unknown.out) == (2, 1, "")
 
 
+def test_two_runs_are_compared_step_by_step(home: Path) -> None:
+    shown = treadle("traces", "compare", "one", "two", home=home)
+    as_json = json.loads(treadle("traces", "compare", "one", "two", "--json", home=home).out)
+    with_thread = lines(treadle("traces", "compare", "LAST", "a", home=home))
+
+    text = "\n".join(lines(shown))
+    assert "   ok, 2.00 s, 1 model call, 0 tool calls, 1,000 tokens in, 10 out, $0.2500" in text
+    assert "     model: small → gpt-5" in text
+    assert "     cost: $0.2500 → $0.5000" in text
+    assert "       -50% of it was not found in one" in text
+    assert "\x1b" not in text
+    assert [step["name"] for step in as_json["steps"]] == ["work root", "chat"]
+    assert "status" in as_json["steps"][1]["changes"]
+    assert with_thread[0] == "A  trace three"
+    assert with_thread[2] == "B  thread a"
+
+
 def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:
     everything = lines(treadle("traces", "list", home=home))
     failed = lines(treadle("traces", "list", "has:error", "model:gpt*", home=home))

@@ -105,6 +105,22 @@ async def test_thread_with_any_id_is_one_html_page(repo: Path) -> None:
     assert missing.status_code == 404
 
 
+async def test_two_runs_are_compared_over_http(repo: Path) -> None:
+    seeded(
+        repo,
+        made("a", trace_id="t1", name="chat", output="yes"),
+        made("b", trace_id="t2", name="chat", output="no"),
+    )
+    async with serving(repo) as served:
+        found = await served.get("/comparison", a="t1", b="t2")
+        missing = await served.http.get("/api/v1/comparison", params={"a": "t1", "b": "t9"})
+
+    (step,) = found["steps"]
+    assert step["changes"] == ["output"]
+    assert step["texts"][0]["lines"][-2:] == ["-yes", "+no"]
+    assert missing.status_code == 404
+
+
 async def test_search_is_literal_and_times_are_iso_or_relative(repo: Path) -> None:
     seeded(
         repo,

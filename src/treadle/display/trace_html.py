@@ -4,12 +4,12 @@ The page has no script, so it works in any browser and in a mail program. All re
 escaped, and a content security policy blocks remote resources in addition.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
 from treadle.diagnosis.span_messages import Message, read
+from treadle.diagnosis.span_text import content_texts, indented, repeated_messages
 from treadle.display.lines import one_line
 from treadle.display.trace_tree import Row, Symbol, describe, view_trace
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
@@ -154,12 +154,7 @@ class _Earlier:
 
     def repeated(self, messages: Sequence[Message], anchor: str) -> tuple[int, str]:
         """Return how many first messages the previous request has too, and its anchor."""
-        number = 0
-        for one, other in zip(self._messages, messages, strict=False):
-            if one != other:
-                break
-            number += 1
-        found = number, self._anchor
+        found = repeated_messages(self._messages, messages), self._anchor
         self._messages, self._anchor = messages, anchor
         return found
 
@@ -178,7 +173,7 @@ def _contents(span: Span, anchor: str, earlier: _Earlier) -> Iterator[str]:
         size = f"{len(text):,} characters"
         yield f"<details><summary>{title} <span class='soft'>{size}</span></summary>\n"
         if not messages:
-            yield _pre(_indented(text))
+            yield _pre(indented(text))
         else:
             known = (0, "")
             if title == "Input" and span.kind is SpanKind.MODEL:
@@ -193,25 +188,12 @@ def _messages(messages: Sequence[Message], repeated: int, anchor: str) -> Iterat
         yield f'<p>The {which} the same as in <a href="#{anchor}">the model call before</a>.</p>\n'
     for message in messages[repeated:]:
         yield f"<h3>{message.role.value}</h3>\n"
-        arguments = {call.path for call in message.calls}
-        for text in message.texts:
-            if text.path not in arguments:
-                yield _pre(text.text)
+        yield from map(_pre, content_texts(message))
         for call in message.calls:
             yield f"<p>calls {escape(in_line(call.name))}</p>\n"
             if call.arguments is not None:
-                yield _pre(_indented(call.arguments))
+                yield _pre(indented(call.arguments))
 
 
 def _pre(text: str) -> str:
     return f"<pre>\n{escape(printable(text))}</pre>\n"
-
-
-def _indented(text: str) -> str:
-    """Return JSON text with line breaks, and any other text unchanged."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return text
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text

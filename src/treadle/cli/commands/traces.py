@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import Command, RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_line, print_text, report, table
+from treadle.cli.trace_comparison import configure_compare, show_comparison
 from treadle.cli.trace_groups import configure_groups, show_groups
 from treadle.cli.trace_maintenance import (
     configure_delete,
@@ -404,6 +405,7 @@ _ACTIONS = {
     "summary": _Action(_add_summary, _summarize),
     "groups": _Action(configure_groups, show_groups),
     "show": _Action(_add_show, _show),
+    "compare": _Action(configure_compare, show_comparison),
     "faults": _Action(_add_faults, _list_faults),
     "export": _Action(configure_export, export_spans),
     "import": _Action(configure_import, import_spans),

@@ -12,6 +12,8 @@ from pydantic import Field
 
 from treadle.app.context_plan import ContextPlan
 from treadle.app.recorded_context import recorded_plan
+from treadle.app.trace_comparison import compare_recorded
+from treadle.diagnosis.comparison import Comparison
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
@@ -267,6 +269,15 @@ async def trace_view(server: CurrentServer, request: Request, trace_id: str) -> 
     """Return a trace as the rows of a tree, as the terminal shows it."""
     (reference,) = ids_in_path(request, "/trace_views/")
     return await json_response(request, lambda: view_trace(server.traces.trace(reference)))
+
+
+@router.get("/comparison", response_class=Response, responses=json_responses(Comparison))
+async def comparison(server: CurrentServer, request: Request, a: str, b: str) -> Response:
+    """Return the differences between two traces, runs or threads, step by step.
+
+    `a` and `b` are ids. A prefix of the id of a trace is enough.
+    """
+    return await json_response(request, lambda: compare_recorded(server.traces, a, b))
 
 
 @router.get(

@@ -1,0 +1,38 @@
+"""Compares two recorded traces, runs or threads."""
+
+from collections.abc import Sequence
+
+from treadle.diagnosis.comparison import Comparison, compare
+from treadle.errors import UsageError
+from treadle.spans.span import Trace
+from treadle.traces import SqliteTraceStore
+from treadle.traces.subjects import find_subject, traces_of
+
+_MAX_SPANS = 10_000
+"""The maximum number of spans of one side, since both sides are in memory."""
+
+
+def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> Comparison:
+    """Return the differences between the traces, runs or threads with the ids `a` and `b`.
+
+    Raises NotFoundError and UsageError as `find_subject` does, and UsageError for a side with too
+    many spans.
+    """
+    name_a, traces_a = _read(store, a)
+    name_b, traces_b = _read(store, b)
+    return compare(name_a, traces_a, name_b, traces_b)
+
+
+def _read(store: SqliteTraceStore, reference: str) -> tuple[str, Sequence[Trace]]:
+    subject = find_subject(store, reference)
+    traces: list[Trace] = []
+    spans = 0
+    for trace in traces_of(store, subject):
+        spans += len(trace.spans)
+        if spans > _MAX_SPANS:
+            raise UsageError(
+                f"The {subject} has more than {_MAX_SPANS:,} spans, which is too long to compare.",
+                hint="Compare single runs of it.",
+            )
+        traces.append(trace)
+    return str(subject), traces

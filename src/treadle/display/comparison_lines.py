@@ -1,0 +1,74 @@
+"""Formats the comparison of two traces, runs or threads as lines for a terminal."""
+
+from collections.abc import Iterator
+
+from treadle.diagnosis.comparison import (
+    Aspect,
+    ComparedSide,
+    ComparedSpan,
+    ComparedStep,
+    Comparison,
+)
+from treadle.display.lines import one_line
+from treadle.display.trace_tree import describe
+from treadle.traces.amounts import cost, duration, tokens
+from treadle.visible import in_line
+
+_UNKNOWN = "unknown"
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the totals of both sides, the tools, and the steps with their differences."""
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        yield f"{letter}  {in_line(side.name)}"
+        yield f"   {_side(side)}"
+    tools = [tool for tool in comparison.tools if tool.a != tool.b]
+    if tools:
+        yield ""
+        yield "tool calls that differ in number:"
+        yield from (f"   {one_line(tool.name)}: {tool.a} → {tool.b}" for tool in tools)
+    yield ""
+    yield "steps (= equal, ≠ different, - only in A, + only in B):"
+    for step in comparison.steps:
+        yield from _step_lines(step)
+
+
+def _side(side: ComparedSide) -> str:
+    return f"{side.status}, {duration(side.duration_us)}, {describe(side.totals)}"
+
+
+def _step_lines(step: ComparedStep) -> Iterator[str]:
+    name = f"{step.kind} {one_line(step.name)}"
+    a, b = step.a, step.b
+    if a is None or b is None:
+        mark, only = ("-", a) if b is None else ("+", b)
+        yield f" {mark} {name}  {_figures(only)}" if only else f" {mark} {name}"
+        return
+    mark = "≠" if step.changes else "="
+    yield f" {mark} {name}  {duration(a.duration_us)} → {duration(b.duration_us)}"
+    texts = {text.aspect: text for text in step.texts}
+    for aspect in step.changes:
+        text = texts.get(aspect)
+        if text is None:
+            yield f"     {aspect}: {_value(a, aspect)} → {_value(b, aspect)}"
+            continue
+        yield f"     {aspect}:"
+        yield from (f"       {in_line(line)}" for line in text.lines)
+        if text.cut:
+            yield "       … further differences are not shown"
+
+
+def _figures(span: ComparedSpan) -> str:
+    parts = (str(span.status), duration(span.duration_us), tokens(span.tokens))
+    return ", ".join(filter(None, (*parts, "" if span.cost is None else cost(span.cost))))
+
+
+def _value(span: ComparedSpan, aspect: Aspect) -> str:
+    match aspect:
+        case Aspect.TOKENS:
+            return tokens(span.tokens) or _UNKNOWN
+        case Aspect.COST:
+            return _UNKNOWN if span.cost is None else cost(span.cost)
+        case _:
+            value = getattr(span, aspect)
+            return "none" if value is None else one_line(str(value))
