@@ -39,6 +39,10 @@ pre { background: var(--box); border: 1px solid var(--edge); border-radius: 0.37
 summary { cursor: pointer; }
 .row { border-bottom: 1px solid var(--edge); padding: 0.25rem 0 0.25rem calc(var(--d) * 1rem); }
 .row > summary, .event { display: flex; gap: 0.5rem; align-items: baseline; flex-wrap: wrap; }
+.row > summary::before { content: "▸"; }
+.row[open] > summary::before { content: "▾"; }
+.row > summary::before, .event::before { flex: none; width: 0.75rem; }
+.event::before { content: ""; }
 .detail { flex: 1 1 12rem; min-width: 0; color: var(--soft); overflow-wrap: anywhere; }
 .figures { color: var(--soft); font-variant-numeric: tabular-nums; }
 .body { padding: 0.25rem 0 0.5rem 1.5rem; }
