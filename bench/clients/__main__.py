@@ -140,7 +140,7 @@ async def _observe(
     first, *parts = said
     if record:
         fixture = {**first, "setup": setup_lines(client), "parts": parts}
-        text = json.dumps(fixture | {"request": exports.as_fixture()}, ensure_ascii=False, indent=1)
+        text = json.dumps(fixture | exports.as_fixture(), ensure_ascii=False, indent=1)
         RECORDED.mkdir(exist_ok=True)
         (RECORDED / f"{client}.json").write_text(text + "\n", encoding="utf-8")
     for part in parts:

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from bench.clients import scenario
@@ -41,12 +42,16 @@ class Exports:
     url: str = ""
     traces: list[dict[str, Any]] = field(default_factory=list)
     """The bodies of the exports of spans, as OTLP/JSON."""
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    """The bodies of the exports of log records, as OTLP/JSON."""
     refused: list[str] = field(default_factory=list)
 
     def as_fixture(self) -> dict[str, Any]:
-        """All exports as one request, without details of the machine."""
-        merged = [_without_machine(each) for sent in self.traces for each in sent["resourceSpans"]]
-        text = json.dumps({"resourceSpans": merged}, ensure_ascii=False)
+        """All exports as one request for each signal, without details of the machine."""
+        fixture = {"request": _merged(self.traces, "resourceSpans")}
+        if self.logs:
+            fixture["logs"] = _merged(self.logs, "resourceLogs")
+        text = json.dumps(fixture, ensure_ascii=False)
         text = _UPLOADED.sub(scenario.IMAGE, text)
         text = _PORT.sub("127.0.0.1", _INSTALLED.sub("", text)).replace(str(Path.cwd()), ".")
         return dict(json.loads(text))
@@ -70,7 +75,11 @@ async def forwarding(to: str) -> AsyncIterator[Exports]:
                 refusal = f"{request.method} {request.path}: {answer.status} {content[:200]!r}"
                 exports.refused.append(refusal)
             if request.path.endswith("/traces"):
-                exports.traces.append(_decoded(body, request.content_type))
+                message: Any = ExportTraceServiceRequest
+                exports.traces.append(_decoded(body, request.content_type, message))
+            elif request.path.endswith("/logs"):
+                message = ExportLogsServiceRequest
+                exports.logs.append(_decoded(body, request.content_type, message))
             return web.Response(status=answer.status, body=content, headers=kept)
 
         application = web.Application(client_max_size=100_000_000)
@@ -86,13 +95,16 @@ async def forwarding(to: str) -> AsyncIterator[Exports]:
             await runner.cleanup()
 
 
-def _decoded(body: bytes, media_type: str) -> dict[str, Any]:
+def _merged(sent: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return {name: [_without_machine(each) for one in sent for each in one[name]]}
+
+
+def _decoded(body: bytes, media_type: str, message_type: Any) -> dict[str, Any]:
     # aiohttp has removed the compression of the request.
     body = gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
     if media_type == "application/json":
         return dict(json.loads(body))
-    message = ExportTraceServiceRequest.FromString(body)
-    return dict(_with_hex_ids(MessageToDict(message)))
+    return dict(_with_hex_ids(MessageToDict(message_type.FromString(body))))
 
 
 def _with_hex_ids(value: Any) -> Any:

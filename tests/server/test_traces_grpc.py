@@ -10,11 +10,14 @@ import pytest
 
 from tests.server.exports import binary, export, span
 from tests.server.serving import serving
+from tests.spans.otlp import test_log_records as records
 
 grpc: Any = pytest.importorskip("grpc")
 
 TOKEN = "a-token-of-the-user"
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+METRICS = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
 
 def free_port() -> int:
@@ -29,10 +32,10 @@ def configured(repo: Path, port: int) -> None:
     config.write_text(f'[traces]\ngrpc_port = {port}\nmax_request = "2MB"\n')
 
 
-def send(port: int, body: bytes, token: str | None = None) -> Any:
+def send(port: int, body: bytes, token: str | None = None, method: str = METHOD) -> Any:
     """The code and the answer of an export, with a foreign client."""
     with grpc.insecure_channel(f"127.0.0.1:{port}", compression=grpc.Compression.Gzip) as channel:
-        call = channel.unary_unary(METHOD)
+        call = channel.unary_unary(method)
         metadata = [("authorization", f"Bearer {token}")] if token else None
         try:
             return "OK", call(body, timeout=20, metadata=metadata)
@@ -52,6 +55,10 @@ async def test_spans_over_grpc_are_stored(repo: Path) -> None:
         assert (await asyncio.to_thread(send, port, b"\xff\xff", token))[0] == "INVALID_ARGUMENT"
         large = binary(export(span(2, text="x" * 3_000_000)))
         assert (await asyncio.to_thread(send, port, large, token))[0] == "RESOURCE_EXHAUSTED"
+        logs = records.protobuf(records.request(records.record("gen_ai.user.message", "Hi")))
+        assert await asyncio.to_thread(send, port, logs, token, LOGS) == ("OK", b"")
+        assert len((await served.get("/spans"))["data"]) == 2
+        assert await asyncio.to_thread(send, port, b"", token, METRICS) == ("OK", b"")
         health = (await served.get("/health"))["traces"]
         assert health["recorder"] == "on"
         assert health["size_bytes"] > 0

@@ -2,10 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+class ExportReport(Protocol):
+    """The part of a response to an exporter that states what was omitted."""
+
+    @property
+    def rejected(self) -> int:
+        """The number of omitted records."""
+        ...
+
+    def problems(self) -> str:
+        """Return the reasons as one text. It is empty if nothing was omitted."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

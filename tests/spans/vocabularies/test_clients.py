@@ -14,7 +14,7 @@ import pytest
 from bench.clients.__main__ import names, setup_lines
 from bench.clients.truth import CONTEXT_QUERIES, ComparedPart, Part, compare
 from treadle.spans.ingest import ingest
-from treadle.spans.otlp import decode_json
+from treadle.spans.otlp import decode_json, decode_log_json
 from treadle.spans.vocabularies.mapper import map_spans
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query.language import parse_query
@@ -35,6 +35,9 @@ def compared(client: str, folder: Path) -> list[ComparedPart]:
     store = SqliteTraceStore.open(folder / "traces.db")
     try:
         body = json.dumps(recorded["request"]).encode()
+        if "logs" in recorded:
+            logs = json.dumps(recorded["logs"]).encode()
+            assert ingest(logs, decode_log_json, store)[0].rejected == 0
         batch, stored = ingest(body, decode_json, store)
         assert batch.rejected == 0
         assert stored is not None

@@ -1,4 +1,4 @@
-"""The route that receives spans of OpenTelemetry exporters over OTLP/HTTP.
+"""The routes that receive spans, log records and metrics of exporters over OTLP/HTTP.
 
 The responses follow the protocol. They have the encoding of the request, and an error is a
 `google.rpc.Status`. The status 429 or 503 makes the exporter send the request again.
@@ -6,7 +6,7 @@ The responses follow the protocol. They have the encoding of the request, and an
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
@@ -14,11 +14,23 @@ from fastapi import APIRouter, Request, Response
 from treadle.errors import StoreError, TreadleError
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
 from treadle.server.state import CurrentServer
-from treadle.server.uploaded_media import UploadedMedia
 from treadle.spans.ingest import Decode, IngestQueue
-from treadle.spans.otlp import decode_json, decode_protobuf, respond_json, respond_protobuf
-from treadle.spans.span import Span
-from treadle.spans.span_batch import SpanBatch
+from treadle.spans.otlp import (
+    LOGS,
+    METRICS,
+    TRACES,
+    Signal,
+    decline_metrics_json,
+    decline_metrics_protobuf,
+    decode_json,
+    decode_log_json,
+    decode_log_protobuf,
+    decode_protobuf,
+    respond_json,
+    respond_protobuf,
+)
+from treadle.spans.otlp.metrics import DeclinedMetrics
+from treadle.spans.span_batch import ExportReport
 from treadle.spans.span_writer import StoreBusyError
 
 router = APIRouter(tags=["otlp"])
@@ -32,8 +44,10 @@ class _Encoding:
     """The functions for one encoding of OTLP/HTTP: JSON or Protobuf."""
 
     media_type: str
-    decode: Decode
-    respond: Callable[[SpanBatch[Span]], bytes]
+    decode_spans: Decode
+    decode_logs: Decode
+    decline_metrics: Callable[[bytes], DeclinedMetrics]
+    respond: Callable[[ExportReport, Signal], bytes]
     status: Callable[[int, str], bytes]
 
 
@@ -47,8 +61,22 @@ def _protobuf_status(code: int, message: str) -> bytes:
     return bytes((0x08, code, 0x12, len(text) & 0x7F | 0x80, len(text) >> 7)) + text
 
 
-_JSON = _Encoding("application/json", decode_json, respond_json, _json_status)
-_PROTOBUF = _Encoding("application/x-protobuf", decode_protobuf, respond_protobuf, _protobuf_status)
+_JSON = _Encoding(
+    "application/json",
+    decode_json,
+    decode_log_json,
+    decline_metrics_json,
+    respond_json,
+    _json_status,
+)
+_PROTOBUF = _Encoding(
+    "application/x-protobuf",
+    decode_protobuf,
+    decode_log_protobuf,
+    decline_metrics_protobuf,
+    lambda report, _: respond_protobuf(report),
+    _protobuf_status,
+)
 _ENCODINGS = {
     "application/json": _JSON,
     "application/x-protobuf": _PROTOBUF,
@@ -72,34 +100,73 @@ async def traces(server: CurrentServer, request: Request) -> Response:
 
     The server sends the status 200 only after it has written the spans to disk.
     """
+
+    async def store(body: bytes, encoding: _Encoding) -> ExportReport:
+        most = server.ingest.most_bytes
+        decode = await server.media.restoring(body, encoding.decode_spans, most)
+        return await server.ingest.submit(body, decode)
+
+    return await _answer(server.ingest, request, TRACES, store)
+
+
+@router.post("/logs", response_class=Response)
+async def logs(server: CurrentServer, request: Request) -> Response:
+    """Add the messages in the log records of an export request to their spans.
+
+    The server sends the status 200 only after it has written the messages to disk.
+    """
+    return await _answer(
+        server.ingest,
+        request,
+        LOGS,
+        lambda body, encoding: server.ingest.submit(body, encoding.decode_logs),
+    )
+
+
+@router.post("/metrics", response_class=Response)
+async def metrics(server: CurrentServer, request: Request) -> Response:
+    """Check an export request of metrics, and report that its data points are not stored."""
+    return await _answer(
+        server.ingest,
+        request,
+        METRICS,
+        lambda body, encoding: asyncio.to_thread(encoding.decline_metrics, body),
+    )
+
+
+async def _answer(
+    queue: IngestQueue,
+    request: Request,
+    signal: Signal,
+    receive: Callable[[bytes, _Encoding], Awaitable[ExportReport]],
+) -> Response:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = _ENCODINGS.get(media_type)
     if encoding is None:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _response(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
-        decoded = await _receive(server.ingest, server.media, request, encoding)
+        with queue.reservation() as reserve:
+            body = await _read(request, queue.most_bytes, reserve)
+            report = await receive(body, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
         return _response(encoding, encoding.status(code, str(error)), status)
-    return _response(encoding, encoding.respond(decoded), 200)
+    return _response(encoding, encoding.respond(report, signal), 200)
 
 
-async def _receive(
-    queue: IngestQueue, media: UploadedMedia, request: Request, encoding: _Encoding
-) -> SpanBatch[Span]:
-    with queue.reservation() as reserve:
-        parts = []
-        async for part in request.stream():
-            reserve(len(part))
-            parts.append(part)
-        body = b"".join(parts)
-        parts.clear()
-        compression = request.headers.get("content-encoding", "")
-        if compression:
-            body = await asyncio.to_thread(unpack, body, compression, queue.most_bytes, reserve)
-        decode = await media.restoring(body, encoding.decode, queue.most_bytes)
-        return await queue.submit(body, decode)
+async def _read(request: Request, most_bytes: int, reserve: Callable[[int], None]) -> bytes:
+    """Return the body of a request without its compression."""
+    parts = []
+    async for part in request.stream():
+        reserve(len(part))
+        parts.append(part)
+    body = b"".join(parts)
+    parts.clear()
+    compression = request.headers.get("content-encoding", "")
+    if compression:
+        body = await asyncio.to_thread(unpack, body, compression, most_bytes, reserve)
+    return body
 
 
 def _response(encoding: _Encoding, body: bytes, status: int) -> Response:

@@ -25,8 +25,10 @@ from treadle.spans.otlp.span_collector import (
     DROPPED,
     SPAN_ID_DIGITS,
     TRACE_ID_DIGITS,
+    TRACES,
     UNREADABLE,
     OtlpError,
+    Signal,
     SpanCollector,
     SpanFaultError,
     build_event,
@@ -35,11 +37,10 @@ from treadle.spans.otlp.span_collector import (
 )
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
-from treadle.spans.span_batch import SpanBatch
+from treadle.spans.span_batch import ExportReport, SpanBatch
 
-_LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
-"""The names of the nested lists from an export down to its spans."""
 _MAX_LEVELS = 8
+_IDS = frozenset({"traceId", "spanId"})
 _SHARED = frozenset({"resource", "scope", "instrumentationLibrary", "schemaUrl"})
 _DROPPED_FIELDS = dict(
     zip(
@@ -61,29 +62,38 @@ def decode_json(body: bytes) -> SpanBatch[RawSpan]:
     """
     if not body.strip():
         return SpanBatch(())
-    reader = _Reader(*_parse(body, None))
+    return read_json(body, JsonReader)
+
+
+def read_json(body: bytes, reader_type: "type[JsonReader]") -> SpanBatch[RawSpan]:
+    """Return the records of a body. Raises OtlpError if the body is not an export."""
+    signal = reader_type.signal
+    reader = reader_type(*parse_documents(body, None, signal))
     if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
         # An object may repeat a name, but a parser keeps only the last value of the name. The
         # second pass joins the lists of equal names.
-        reader = _Reader(*_parse(body, _with_joined_lists))
+        reader = reader_type(*parse_documents(body, _with_joined_lists, signal))
     return reader.decoded()
 
 
-def respond_json(batch: SpanBatch[object]) -> bytes:
+def respond_json(report: ExportReport, signal: Signal = TRACES) -> bytes:
     """Return the response in OTLP/JSON.
 
-    `rejectedSpans` is a string, like every int64 in this format.
+    The count of rejected records is a string, like every int64 in this format.
     """
-    if not (batch.rejected or batch.damaged):
+    message = report.problems()
+    if not message:
         return b"{}"
-    partial = {"rejectedSpans": str(batch.rejected), "errorMessage": batch.problems()}
+    partial = {signal.rejected: str(report.rejected), "errorMessage": message}
     return json.dumps({"partialSuccess": partial}).encode()
 
 
-def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
+def parse_documents(
+    body: bytes, hook: Callable[[Pairs], object] | None, signal: Signal
+) -> tuple[list[Any], bool]:
     """Return the documents in a body, and whether they were repaired.
 
-    A body usually has one document.
+    A body usually has one document. Raises OtlpError if it is not JSON.
     """
     try:
         documents, repaired = [json.loads(body, object_pairs_hook=hook)], False
@@ -91,8 +101,8 @@ def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[An
         documents, repaired = parse_repaired(body, hook)
     if not documents or not all(isinstance(each, dict) or each for each in documents):
         raise OtlpError(
-            "The body is not JSON of an OTLP trace export.",
-            hint='Send an object with "resourceSpans".',
+            f"The body is not JSON of an OTLP {signal.name} export.",
+            hint=f'Send an object with "{signal.levels[0]}".',
         )
     return documents, repaired
 
@@ -109,13 +119,15 @@ def _with_joined_lists(pairs: Pairs) -> dict[str, Any]:
     return merged
 
 
-class _Reader:
-    """Reads the documents of one body."""
+class JsonReader:
+    """Reads the documents of one body. The levels above the records differ only in their names."""
+
+    signal = TRACES
 
     def __init__(self, documents: list[Any], repaired: bool) -> None:
         self.ids_seen = 0
         """The number of objects with a span id that the reader has seen."""
-        self._collector = SpanCollector()
+        self._collector = SpanCollector(self.signal)
         self._repaired = repaired
         for document in documents:
             self._level(document, "the body", {}, {}, 0)
@@ -148,29 +160,31 @@ class _Reader:
         sent_scope = sent.get("scope") or sent.get("instrumentationLibrary")
         if sent_scope:
             scope = self._scope(sent_scope)
-        levels = [name for name in _LEVELS if sent.get(name) is not None]
-        if not levels and ("traceId" in sent or "spanId" in sent):
-            self._span(sent, resource_attributes(resource, scope))
+        levels = [name for name in self.signal.levels if sent.get(name) is not None]
+        if not levels and not _IDS.isdisjoint(sent):
+            self._record(sent, resource_attributes(resource, scope))
         elif not levels:
-            unknown = [name for name in sent if name not in _SHARED and name not in _LEVELS]
+            unknown = [name for name in sent if name not in {*_SHARED, *self.signal.levels}]
             if any(sent[name] is not None for name in unknown):
-                self._collector.note_lost(
-                    f"{where} has {describe_value(unknown[0])}, but no list of spans"
-                )
+                found, wanted = describe_value(unknown[0]), self.signal.record
+                self._collector.note_lost(f"{where} has {found}, but no list of {wanted}s")
         for name in levels:
-            if name == "spans":
-                self._spans(sent[name], resource_attributes(resource, scope))
+            if name == self.signal.levels[-1]:
+                self._records(sent[name], resource_attributes(resource, scope))
             else:
                 self._level(sent[name], name, resource, scope, depth + 1)
 
-    def _spans(self, sent: object, resource: Attributes) -> None:
-        for span in sent if isinstance(sent, list) else [sent]:
-            if isinstance(span, dict):
-                self._span(with_camel_case(span), resource)
-            elif span is not None:
-                self._collector.note_lost(f"spans has {describe_value(span)} instead of a span")
+    def _records(self, sent: object, resource: Attributes) -> None:
+        for record in sent if isinstance(sent, list) else [sent]:
+            if isinstance(record, dict):
+                self._record(with_camel_case(record), resource)
+            elif record is not None:
+                name, wanted = self.signal.levels[-1], self.signal.record
+                self._collector.note_lost(
+                    f"{name} has {describe_value(record)} instead of a {wanted}"
+                )
 
-    def _span(self, sent: Object, resource: Attributes) -> None:
+    def _record(self, sent: Object, resource: Attributes) -> None:
         raw = RawSpan(resource=resource)
         if self._repaired:
             for fault in faults_in(sent):

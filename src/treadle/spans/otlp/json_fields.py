@@ -24,6 +24,10 @@ _NAMES = (
     *("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
     *("stringValue", "boolValue", "intValue", "doubleValue", "bytesValue"),
     *("arrayValue", "kvlistValue"),
+    *("resourceLogs", "scopeLogs", "instrumentationLibraryLogs", "logRecords"),
+    *("observedTimeUnixNano", "eventName"),
+    *("resourceMetrics", "scopeMetrics", "instrumentationLibraryMetrics", "dataPoints"),
+    "exponentialHistogram",
 )
 _SNAKE = {re.sub("([A-Z])", lambda found: f"_{found[0].lower()}", name): name for name in _NAMES}
 """Maps names in snake case, which JSON of protobuf also allows, to names in camel case."""
@@ -166,10 +170,10 @@ def _key_value(entry: object, depth: int) -> tuple[str, JsonValue]:
     value = entry.get("value")
     if "value" not in entry:  # some exporters omit the object `value` around the value
         value = {name: content for name, content in entry.items() if name != "key"}
-    return key, _value(value, key, depth)
+    return key, read_value(value, key, depth)
 
 
-def _value(value: object, key: str, depth: int) -> JsonValue:
+def read_value(value: object, key: str, depth: int = 0) -> JsonValue:
     """Return the value of an AnyValue. Raises SpanFaultError if it cannot be read.
 
     `key` is the name of the attribute, for errors.
@@ -187,7 +191,7 @@ def _value(value: object, key: str, depth: int) -> JsonValue:
             if name == "kvlistValue":
                 entries = read_list(values, what)
                 return dict(_key_value(entry, depth + 1) for entry in entries)
-            return [_value(each, key, depth + 1) for each in read_list(values, what)]
+            return [read_value(each, key, depth + 1) for each in read_list(values, what)]
     if sent:
         kind = describe_value(next(iter(sent)))
         raise SpanFaultError(f"{what} has a value of the unknown type {kind}")

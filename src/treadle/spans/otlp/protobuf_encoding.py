@@ -1,4 +1,4 @@
-"""OTLP/protobuf: reads export requests span by span, and writes responses.
+"""OTLP/protobuf: reads export requests record by record, and writes responses.
 
 A broken span does not affect other spans. The field numbers are defined in
 opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, and never change. The official
@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from treadle.spans.otlp.span_collector import (
     DROPPED,
+    TRACES,
     UNREADABLE,
     OtlpError,
+    Signal,
     SpanCollector,
     SpanFaultError,
     build_event,
@@ -25,7 +27,7 @@ from treadle.spans.otlp.span_collector import (
 )
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
-from treadle.spans.span_batch import SpanBatch
+from treadle.spans.span_batch import ExportReport, SpanBatch
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64 = struct.Struct("<Q")
@@ -45,11 +47,11 @@ unknown.
 """
 
 
-class _MalformedError(Exception):
+class MalformedError(Exception):
     """Raised when bytes are not a protobuf message."""
 
 
-_BROKEN = (SpanFaultError, _MalformedError, IndexError, struct.error)
+BROKEN = (SpanFaultError, MalformedError, IndexError, struct.error)
 """The errors that reading a field can raise."""
 
 _SCOPE_SPANS, _EARLIER_SCOPE_SPANS = 0x12, 1000 << 3 | _BYTES
@@ -59,50 +61,52 @@ _SCHEMA_URL = 0x1A
 
 def decode_protobuf(body: bytes) -> SpanBatch[RawSpan]:
     """Return the spans of an ExportTraceServiceRequest. Raises OtlpError for any other body."""
-    return _Reader(body).read()
+    return ProtobufReader(body).read()
 
 
-def respond_protobuf(batch: SpanBatch[object]) -> bytes:
-    """Return an ExportTraceServiceResponse.
+def respond_protobuf(report: ExportReport) -> bytes:
+    """Return the response to an export of any signal: all have the same fields.
 
-    It is empty if every span was accepted with all its fields.
+    It is empty if every record was accepted with all its fields.
     """
-    if not (batch.rejected or batch.damaged):
+    message = report.problems().encode(errors="replace")
+    if not message:
         return b""
-    message = batch.problems().encode(errors="replace")
     partial = b"\x12" + _encoded_varint(len(message)) + message
-    if batch.rejected:
-        partial = b"\x08" + _encoded_varint(batch.rejected) + partial
+    if report.rejected:
+        partial = b"\x08" + _encoded_varint(report.rejected) + partial
     return b"\x0a" + _encoded_varint(len(partial)) + partial
 
 
-class _Reader:
-    """Reads one body. It decodes each attribute key only once, since keys are often repeated."""
+class ProtobufReader:
+    """Reads one body with spans. The levels above the spans are the same for log records.
+
+    It decodes each attribute key only once, since keys are often repeated.
+    """
+
+    signal = TRACES
 
     def __init__(self, body: bytes) -> None:
         self._data = body
         self._keys: dict[bytes, str] = {}
-        self._collector = SpanCollector()
+        self._collector = SpanCollector(self.signal)
         self._unknown_fields: list[str] = []
 
     def read(self) -> SpanBatch[RawSpan]:
         try:
-            for tag, start, end in _fields(self._data, 0, len(self._data)):
+            for tag, start, end in read_fields(self._data, 0, len(self._data)):
                 if tag == 0x0A:
-                    self._resource_spans(start, end)
+                    self._resource_records(start, end)
                 else:
                     self._unknown(tag, "the export")
-        except _MalformedError as error:
-            raise OtlpError(
-                "The body is not a protobuf message of an OTLP trace export.",
-                hint="Send the output of an OTLP/HTTP exporter, with the matching Content-Type.",
-            ) from error
+        except MalformedError as error:
+            raise malformed(self.signal) from error
         decoded = self._collector.decoded()
         if self._unknown_fields and not decoded.spans and not decoded.rejected:
             raise OtlpError(
-                f"The body contains no spans, but {self._unknown_fields[0]}, which is not part of"
-                " an OTLP trace export.",
-                hint="Send an ExportTraceServiceRequest, with all its levels.",
+                f"The body contains no {self.signal.record}s, but {self._unknown_fields[0]}, which"
+                f" is not part of an OTLP {self.signal.name} export.",
+                hint=f"Send an {self.signal.message}, with all its levels.",
             )
         return decoded
 
@@ -113,43 +117,43 @@ class _Reader:
             self._unknown_fields.append(field)
             self._collector.note_warning(f"{field} is unknown and was left out")
 
-    def _resource_spans(self, start: int, end: int) -> None:
+    def _resource_records(self, start: int, end: int) -> None:
         resource: Attributes = {}
         scopes: list[tuple[int, int]] = []
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x0A:
                 resource = self._shared_attributes(begin, stop, 0x0A)
             elif tag in (_SCOPE_SPANS, _EARLIER_SCOPE_SPANS):
                 scopes.append((begin, stop))  # the resource may follow the scopes
             elif tag != _SCHEMA_URL:
-                self._unknown(tag, "ResourceSpans")
+                self._unknown(tag, self.signal.level_message(0))
         for begin, stop in scopes:
-            self._scope_spans(begin, stop, resource)
+            self._scope_records(begin, stop, resource)
 
-    def _scope_spans(self, start: int, end: int, resource: Attributes) -> None:
+    def _scope_records(self, start: int, end: int, resource: Attributes) -> None:
         scope: dict[str, JsonValue] = {}
-        spans: list[tuple[int, int]] = []
-        for tag, begin, stop in _fields(self._data, start, end):
+        records: list[tuple[int, int]] = []
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x0A:
                 scope = self._scope(begin, stop)
             elif tag == 0x12:
-                spans.append((begin, stop))
+                records.append((begin, stop))
             elif tag != _SCHEMA_URL:
-                self._unknown(tag, "ScopeSpans")
+                self._unknown(tag, self.signal.level_message(1))
         whole = resource_attributes(resource, scope)
-        for begin, stop in spans:
+        for begin, stop in records:
             raw = RawSpan(resource=whole)
             try:
-                self._span(raw, begin, stop)
+                self._record(raw, begin, stop)
                 self._collector.add(raw)
             except SpanFaultError as fault:
                 self._collector.reject(raw, fault)
-            except (_MalformedError, IndexError, struct.error):
+            except (MalformedError, IndexError, struct.error):
                 self._collector.reject(raw, SpanFaultError("it is not a protobuf message"))
 
     def _scope(self, start: int, end: int) -> dict[str, JsonValue]:
         scope = self._shared_attributes(start, end, 0x1A)
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag in (0x0A, 0x12) and stop > begin:
                 name = "name" if tag == 0x0A else "version"
                 scope[name] = self._data[begin:stop].decode(errors="replace")
@@ -158,11 +162,11 @@ class _Reader:
     def _shared_attributes(self, start: int, end: int, attributes_tag: int) -> dict[str, JsonValue]:
         """Return the attributes of a resource or scope. Faults in these do not affect spans."""
         attributes: dict[str, JsonValue] = {}
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == attributes_tag:
                 try:
                     key, value = self._attribute(begin, stop)
-                except _BROKEN:
+                except BROKEN:
                     key, value = UNREADABLE, bytes_value(self._data[begin:stop])
                     self._collector.note_warning(
                         "an attribute of a resource or scope cannot be read"
@@ -170,10 +174,10 @@ class _Reader:
                 attributes[key] = value
         return attributes
 
-    def _span(self, raw: RawSpan, start: int, end: int) -> None:
+    def _record(self, raw: RawSpan, start: int, end: int) -> None:
         """Read a Span.
 
-        The loop over the fields is inlined, since `_fields` takes twice the time.
+        The loop over the fields is inlined, since `read_fields` takes twice the time.
         """
         data, attributes = self._data, raw.attributes
         while start < end:
@@ -185,13 +189,13 @@ class _Reader:
                     size, start = _varint(data, start - 1, end)
                 stop = start + size
                 if stop > end:
-                    raise _MalformedError
+                    raise MalformedError
                 if tag == 0x4A:
                     try:
                         found = self._quick_attribute(start, stop)
                         key, value = found or self._attribute(start, stop)
                         self._put(attributes, key, value)
-                    except _BROKEN as error:
+                    except BROKEN as error:
                         self._fault("one of its attributes", error)
                 else:
                     self._part(raw, tag, start, stop)
@@ -205,7 +209,7 @@ class _Reader:
             else:
                 start = self._count(attributes, start, end)
         if start > end:
-            raise _MalformedError
+            raise MalformedError
 
     def _put(self, attributes: dict[str, JsonValue], key: str, value: JsonValue) -> None:
         if attributes.setdefault(key, value) != value:
@@ -217,7 +221,7 @@ class _Reader:
 
         A count of dropped data becomes an attribute. Any other number is skipped.
         """
-        tag, value, stop = next(_fields(self._data, start, end))
+        tag, value, stop = next(read_fields(self._data, start, end))
         if tag in _DROPPED and value:
             attributes[_DROPPED[tag]] = value
         return stop
@@ -241,10 +245,10 @@ class _Reader:
             case 0x5A | 0x6A | 0x7A:
                 try:
                     self._nested(raw, tag, start, stop)
-                except _BROKEN as error:
+                except BROKEN as error:
                     self._fault(_NESTED[tag], error)
             case _ if tag < 8:
-                raise _MalformedError
+                raise MalformedError
 
     def _nested(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
         """Read an event, a link or the status of a Span."""
@@ -256,7 +260,7 @@ class _Reader:
             self._status(raw, start, stop)
 
     def _status(self, raw: RawSpan, start: int, end: int) -> None:
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x12:
                 raw.status_message = self._text(self._data[begin:stop], "(status message)")
             elif tag == 0x18:
@@ -264,7 +268,7 @@ class _Reader:
 
     def _event(self, start: int, end: int) -> SpanEvent:
         at_ns, name, attributes = 0, "", dict[str, JsonValue]()
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x09:
                 at_ns = begin
             elif tag == 0x12:
@@ -278,7 +282,7 @@ class _Reader:
 
     def _link(self, start: int, end: int) -> SpanLink:
         trace_id, span_id, attributes = "", "", dict[str, JsonValue]()
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x0A:
                 trace_id = self._data[begin:stop].hex()
             elif tag == 0x12:
@@ -333,7 +337,7 @@ class _Reader:
     def _attribute(self, start: int, end: int, depth: int = 0) -> tuple[str, JsonValue]:
         """Return the key and the value of a KeyValue."""
         key, value = "", None
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             if tag == 0x0A:
                 raw = self._data[begin:stop]
                 known = self._keys.get(raw)
@@ -348,7 +352,7 @@ class _Reader:
         """Return the value of an AnyValue. `key` is the name of the attribute, for errors."""
         value: JsonValue = None
         known = True
-        for tag, begin, stop in _fields(self._data, start, end):
+        for tag, begin, stop in read_fields(self._data, start, end):
             match tag:
                 case 0x0A:
                     value = self._text(self._data[begin:stop], key)
@@ -372,15 +376,23 @@ class _Reader:
 
     def _list(self, start: int, end: int, key: str, depth: int) -> JsonValue:
         check_depth(depth, key)
-        fields = _fields(self._data, start, end)
+        fields = read_fields(self._data, start, end)
         return [self._value(begin, stop, key, depth) for tag, begin, stop in fields if tag == 0x0A]
 
     def _map(self, start: int, end: int, key: str, depth: int) -> JsonValue:
         check_depth(depth, key)
-        fields = _fields(self._data, start, end)
+        fields = read_fields(self._data, start, end)
         return dict(
             self._attribute(begin, stop, depth) for tag, begin, stop in fields if tag == 0x0A
         )
+
+
+def malformed(signal: Signal) -> OtlpError:
+    """Return the error for a body that is not a protobuf message."""
+    return OtlpError(
+        f"The body is not a protobuf message of an OTLP {signal.name} export.",
+        hint="Send the output of an OTLP/HTTP exporter, with the matching Content-Type.",
+    )
 
 
 def _signed(value: int) -> int:
@@ -388,7 +400,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value & _SIGN_BIT else value
 
 
-def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
+def read_fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
     """Yield the fields of the message between `start` and `end`."""
     while start < end:
         tag = data[start]
@@ -396,7 +408,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
         if tag > 0x7F:
             tag, start = _varint(data, start - 1, end)
         if not 8 <= tag < _TAG_LIMIT:  # field numbers begin at 1
-            raise _MalformedError
+            raise MalformedError
         wire = tag & 7
         if wire == _BYTES:
             size = data[start] if start < end else 0x80
@@ -405,7 +417,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
                 size, start = _varint(data, start - 1, end)
             stop = start + size
             if stop > end:
-                raise _MalformedError
+                raise MalformedError
             yield tag, start, stop
             start = stop
         elif wire == _VARINT:
@@ -418,7 +430,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
             yield tag, 0, start + 4  # no known field has this type
             start += 4
         else:
-            raise _MalformedError
+            raise MalformedError
 
 
 def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -431,7 +443,7 @@ def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFF_FFFF_FFFF_FFFF, start
         shift += 7
-    raise _MalformedError
+    raise MalformedError
 
 
 def _encoded_varint(value: int) -> bytes:

@@ -1,9 +1,13 @@
-"""Checks and collects the spans of an export in either encoding, and counts the omitted parts."""
+"""Checks and collects the records of an export in either encoding, and counts the omitted parts.
+
+Log records are read as raw spans too (`log_records`).
+"""
 
 import base64
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from treadle.errors import TreadleError
 from treadle.spans.raw_span import RawSpan, RawStatus
@@ -28,15 +32,57 @@ _NOT_A_TIME = "is not between the years 1970 and 2262"
 
 _REASONS_LIMIT = 20
 _NAME_LIMIT = 80
-_TIME_LIMIT = 1 << 63
+TIME_LIMIT = 1 << 63
+"""The first time in nanoseconds that is out of range."""
 _STATUSES = {status.value: status for status in RawStatus}
 
 TRACE_ID_DIGITS = 32
 SPAN_ID_DIGITS = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """The names that OTLP uses for one kind of telemetry."""
+
+    name: str
+    record: str
+    levels: tuple[str, ...]
+    """The names of the nested lists from an export down to its records."""
+    message: str
+    """The name of the request in protobuf."""
+    rejected: str
+    """The name of the count of rejected records in a response."""
+
+    def level_message(self, level: int) -> str:
+        """Return the name of the message of a level in protobuf, such as `ScopeSpans`."""
+        return self.levels[level][0].upper() + self.levels[level][1:]
+
+
+TRACES = Signal(
+    "trace",
+    "span",
+    ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans"),
+    "ExportTraceServiceRequest",
+    "rejectedSpans",
+)
+LOGS = Signal(
+    "log",
+    "log record",
+    ("resourceLogs", "scopeLogs", "instrumentationLibraryLogs", "logRecords"),
+    "ExportLogsServiceRequest",
+    "rejectedLogRecords",
+)
+METRICS = Signal(
+    "metrics",
+    "data point",
+    ("resourceMetrics", "scopeMetrics", "instrumentationLibraryMetrics", "metrics"),
+    "ExportMetricsServiceRequest",
+    "rejectedDataPoints",
+)
+
+
 class OtlpError(TreadleError):
-    """Raised when a body is not an export of traces. Nothing is stored."""
+    """Raised when a body is not an export of the expected signal. Nothing is stored."""
 
 
 class SpanFaultError(Exception):
@@ -46,7 +92,8 @@ class SpanFaultError(Exception):
 class SpanCollector:
     """Collects the raw spans of one export."""
 
-    def __init__(self) -> None:
+    def __init__(self, signal: Signal = TRACES) -> None:
+        self._signal = signal
         self._spans: list[RawSpan] = []
         self._rejected = 0
         self._reasons: list[str] = []
@@ -63,7 +110,7 @@ class SpanCollector:
         if not (raw.parent_id or "").strip("0"):
             raw.parent_id = None
         raw.end_ns = raw.end_ns or None  # zero means that the span has not ended
-        if not 0 <= raw.start_ns < _TIME_LIMIT or not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
+        if not 0 <= raw.start_ns < TIME_LIMIT or not 0 <= (raw.end_ns or 0) < TIME_LIMIT:
             self._replace_times(raw)
         if self._faults:
             self._note_faults(raw)
@@ -72,11 +119,15 @@ class SpanCollector:
     def reject(self, raw: RawSpan, fault: SpanFaultError) -> None:
         """Omit the current span. `raw` has the fields that were read before the fault."""
         self._faults.clear()
-        self._reject(f"{_title(raw)}: {fault}")
+        self._reject(f"{self._title(raw)}: {fault}")
 
     def note_fault(self, what: str) -> None:
         """Record that a field of the current span is omitted."""
         self._faults.append(what)
+
+    def note_faults(self, faults: Iterable[str]) -> None:
+        """Record fields of the current span that are omitted or replaced."""
+        self._faults.extend(faults)
 
     def note_warning(self, what: str) -> None:
         """Record that a field of a resource, of a scope or of the export is omitted."""
@@ -95,8 +146,8 @@ class SpanCollector:
         """
         if self._lost and not self._spans and not self._rejected:
             raise OtlpError(
-                f"The body contains no readable span: {self._lost[0]}.",
-                hint='Send an OTLP export request: an object with "resourceSpans".',
+                f"The body contains no readable {self._signal.record}: {self._lost[0]}.",
+                hint=f'Send an OTLP export request: an object with "{self._signal.levels[0]}".',
             )
         for what in self._lost:
             self._reject(what)
@@ -116,24 +167,23 @@ class SpanCollector:
 
     def _replace_times(self, raw: RawSpan) -> None:
         """Replace times that are out of range."""
-        if not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
+        if not 0 <= (raw.end_ns or 0) < TIME_LIMIT:
             self.note_fault(f"its end {_NOT_A_TIME}")
             raw.end_ns = None
-        if not 0 <= raw.start_ns < _TIME_LIMIT:
+        if not 0 <= raw.start_ns < TIME_LIMIT:
             self.note_fault(f"its start {_NOT_A_TIME}")
             raw.start_ns = raw.end_ns or time.time_ns()
 
     def _note_faults(self, raw: RawSpan) -> None:
         """Move the faults into the warnings and into an attribute of the span."""
         for fault in self._faults:
-            self.note_warning(f"{_title(raw)}: {fault}; only this was left out")
+            self.note_warning(f"{self._title(raw)}: {fault}; only this was left out")
         raw.attributes[UNREADABLE] = self._faults[:_REASONS_LIMIT]
         self._faults.clear()
 
-
-def _title(raw: RawSpan) -> str:
-    name = raw.name[:_NAME_LIMIT]
-    return f'span "{name}" ({raw.span_id or "no id"} of trace {raw.trace_id or "?"})'
+    def _title(self, raw: RawSpan) -> str:
+        name = f'{self._signal.record} "{raw.name[:_NAME_LIMIT]}"'
+        return f"{name} ({raw.span_id or 'no id'} of trace {raw.trace_id or '?'})"
 
 
 def resource_attributes(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attributes:
@@ -143,7 +193,7 @@ def resource_attributes(resource: Attributes, scope: Mapping[str, JsonValue]) ->
 
 def build_event(at_ns: int, name: str, attributes: Attributes) -> SpanEvent:
     """Return an event of a span. Raises SpanFaultError if the time is out of range."""
-    if not 0 <= at_ns < _TIME_LIMIT:
+    if not 0 <= at_ns < TIME_LIMIT:
         raise SpanFaultError(f'the time of its event "{name[:_NAME_LIMIT]}" {_NOT_A_TIME}')
     return SpanEvent(at_ns // 1_000, name, attributes)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.message_events import INFERENCE_DETAILS
 from treadle.spans.vocabularies.messages import (
     Message,
     messages_json,
@@ -49,7 +50,6 @@ _RENAMED = {"embedding": "embeddings", "completion": "text_completion", "respons
 _EARLIEST = frozenset({"llm.request.type", "llm.usage.total_tokens", "llm.usage.prompt_tokens"})
 """Names that Traceloop used before OpenTelemetry had a vocabulary."""
 
-_DETAILS = "gen_ai.client.inference.operation.details"
 _FLAT_INPUT, _FLAT_OUTPUT = "gen_ai.prompt.", "gen_ai.completion."
 _SECOND = 1_000_000
 
@@ -173,7 +173,10 @@ def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
 
 def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
     events = columns.raw.events
-    sources = [attributes, *(event.attributes for event in events if event.name == _DETAILS)]
+    sources = [
+        attributes,
+        *(event.attributes for event in events if event.name == INFERENCE_DETAILS),
+    ]
     for source in sources:
         if columns.input is None:
             value = _either(source, "gen_ai.input.messages", "gen_ai.prompt")

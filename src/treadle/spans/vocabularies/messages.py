@@ -149,7 +149,7 @@ def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list
     """Return the messages in events such as `gen_ai.user.message` and `gen_ai.choice`."""
     found: list[Message] = []
     for name, attributes in events:
-        role = _EVENT_ROLES.get(name)
+        role = EVENT_ROLES.get(name)
         if role is None:
             continue
         body = parse_json(attributes.get("gen_ai.event.content"))
@@ -168,7 +168,7 @@ def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list
     return found
 
 
-_EVENT_ROLES = {
+EVENT_ROLES = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
     "gen_ai.assistant.message": "assistant",

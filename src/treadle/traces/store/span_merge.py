@@ -9,7 +9,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.spans.span import Span, more_complete
+from treadle.spans.span import Span
+from treadle.spans.span_versions import merge_versions
 from treadle.traces.store import blobs, contents, inheritance, statements
 from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
@@ -97,23 +98,28 @@ class PreparedSpan:
 
 
 def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
-    """Prepare the most complete version of each span."""
+    """Merge the versions of each span, and prepare the result."""
     newest: dict[tuple[str, str], Span] = {}
     for span in spans:
         key = (span.trace_id, span.span_id)
-        newest[key] = more_complete(newest[key], span) if key in newest else span
+        newest[key] = merge_versions(newest[key], span) if key in newest else span
     return [_prepared(span) for span in newest.values()]
 
 
 def most_complete(prepared: Iterable[PreparedSpan]) -> list[PreparedSpan]:
-    """Return the most complete version of each span, from the spans of several requests."""
+    """Merge the versions of each span, from the spans of several requests."""
     kept: dict[tuple[Text, Text], PreparedSpan] = {}
     for one in prepared:
         key = (one.trace_id, one.row.span_id)
         other = kept.get(key)
-        if other is None or more_complete(other.span, one.span) is one.span:
-            kept[key] = one
+        kept[key] = one if other is None else _merged(other, one)
     return list(kept.values())
+
+
+def _merged(one: PreparedSpan, other: PreparedSpan) -> PreparedSpan:
+    span = merge_versions(one.span, other.span)
+    known = {id(one.span): one, id(other.span): other}
+    return known[id(span)] if id(span) in known else _prepared(span)
 
 
 def _prepared(span: Span) -> PreparedSpan:
@@ -143,7 +149,7 @@ class _Change:
 
 
 def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys: SpanKeys) -> None:
-    """Store each version that is more complete than the stored one.
+    """Store each version that adds something to the stored one.
 
     `prepared` has at most one version of each span.
     """
@@ -246,7 +252,7 @@ def _changes(
     prepared: Sequence[PreparedSpan],
     states: Mapping[Text, TraceState],
 ) -> list[_Change]:
-    """Return the versions that are new, or more complete than the stored ones."""
+    """Return the versions that are new, or that add something to the stored ones."""
     stored = [
         (state.id, one.row.span_id) for one in prepared if not (state := states[one.trace_id]).empty
     ]
@@ -258,28 +264,36 @@ def _changes(
         (row, one)
         for one in prepared
         if (row := rows.get((states[one.trace_id].id, one.row.span_id)))
-        and (row.end_us is None) == (one.row.end_us is None)
+        and not _only_ends_differ(row, one)
     ]
-    better = _more_complete(connection, undecided)
+    better = _with_stored(connection, undecided)
     changes = []
     for one in prepared:
         state = states[one.trace_id]
         before = rows.get((state.id, one.row.span_id))
-        if before is None or _wins(before, one, better):
-            changes.append(_Change(one, state, before, one.row))
+        version: PreparedSpan | None = one
+        if before is not None and not _only_ends_differ(before, one):
+            version = better.get(before.id)
+        elif before is not None and before.end_us is not None:
+            version = None
+        if version is not None:
+            changes.append(_Change(version, state, before, version.row))
     return changes
 
 
-def _wins(before: SpanRow, one: PreparedSpan, better: set[int]) -> bool:
-    if (before.end_us is None) != (one.row.end_us is None):
-        return before.end_us is None
-    return before.id in better
+def _only_ends_differ(before: SpanRow, one: PreparedSpan) -> bool:
+    """Return whether the finished version replaces the other one, without a look at the contents.
+
+    A span of another program may have messages that arrived as log records. Such spans state their
+    times in nanoseconds.
+    """
+    return one.span.start_ns is None and (before.end_us is None) != (one.row.end_us is None)
 
 
-def _more_complete(
+def _with_stored(
     connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
-) -> set[int]:
-    """Return the keys of the stored spans that are less complete than the prepared ones."""
+) -> dict[int, PreparedSpan]:
+    """Merge stored spans with their new versions. Returns the changed ones, by the stored key."""
     same = dict(
         statements.select(
             connection,
@@ -289,7 +303,12 @@ def _more_complete(
     )
     different = [(row, one) for row, one in pairs if same[row.id] != one.data]
     stored = contents.spans_by_key(connection, [row.id for row, _ in different])
-    return {row.id for row, one in different if more_complete(stored[row.id], one.span) is one.span}
+    merged: dict[int, PreparedSpan] = {}
+    for row, one in different:
+        span = merge_versions(stored[row.id], one.span)
+        if span is not stored[row.id]:
+            merged[row.id] = one if span is one.span else _prepared(span)
+    return merged
 
 
 def _assign_keys(
