@@ -3,6 +3,8 @@
 The calls are the same as in `otel`. Only the lines of the page differ.
 """
 
+from typing import Any
+
 from opentelemetry._logs import get_logger_provider
 
 from bench.clients import scenario
@@ -11,7 +13,8 @@ from bench.clients.programs.otel import LACKS, PARTS, provider
 
 def finish() -> None:
     provider.force_flush()
-    get_logger_provider().force_flush()
+    logs: Any = get_logger_provider()
+    logs.force_flush()
 
 
 if __name__ == "__main__":
