@@ -26,7 +26,7 @@ async def test_any_question_is_answered_with_the_report(
         report = render(analyse(store, PAGE.scope, now_us=SystemClock().now_us()))
     finally:
         store.close()
-    assert outcome.text == f"{NEEDS_MODEL}\n\n{report}"
+    assert outcome.text == f"{report}\n{NEEDS_MODEL}"
     assert "/traces/t1?span=x0" in report
     assert (outcome.usage.input, outcome.cost) == (0, 0.0)
     assert at.called == []
@@ -38,4 +38,4 @@ async def test_the_report_covers_only_what_the_page_shows(
 ) -> None:
     async with agent_harness(tmp_path, monkeypatch, None, flights()) as at:
         outcome = await at.ask("what went wrong?", PageContext(thread_id="another"))
-    assert outcome.text == f"{NEEDS_MODEL}\n\n## Summary\n\nNo recorded span matches the query.\n"
+    assert outcome.text == f"## Summary\n\nNo recorded span matches the query.\n\n{NEEDS_MODEL}"

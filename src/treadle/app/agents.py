@@ -30,7 +30,7 @@ NEEDS_MODEL = (
     'records. To ask questions, set `model = "PROVIDER/MODEL"` in the configuration, or set '
     "OPENAI_API_KEY or OPENROUTER_API_KEY in the environment."
 )
-"""The first paragraph of the answer if no model is available."""
+"""The last paragraph of the answer if no model is available."""
 
 
 class ReportModel:
@@ -50,7 +50,7 @@ class ReportModel:
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:  # noqa: ARG002
         """Return the report, which costs nothing. `observer` receives no event."""
-        text = f"{NEEDS_MODEL}\n\n{await self._write_report()}"
+        text = f"{await self._write_report()}\n{NEEDS_MODEL}"
         message = AssistantMessage(text, provider=self.provider, model=self.model)
         return ModelReply(message, "stop", Usage(0, 0), cost=0.0)
 

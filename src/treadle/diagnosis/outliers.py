@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.span_times import reference
-from treadle.spans.span import SpanKind
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
 from treadle.traces.store.results import ListedSpan
@@ -40,7 +40,7 @@ Without this minimum, tiny differences between peers would be outliers.
 """
 _CONSISTENT = 1.4826
 _REPLY_OVERHEAD = 100
-"""Tokens that are added to the length of a reply, since even a short reply takes some time."""
+"""Tokens that are added to the length of a reply in a second comparison (`slow_spans`)."""
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
@@ -99,9 +99,9 @@ def baseline(values: Sequence[float]) -> Baseline | None:
     logarithms = [math.log(value) for value in values if value > 0]
     if not logarithms:
         return None
-    middle = median(logarithms)
-    deviation = _CONSISTENT * median(abs(each - middle) for each in logarithms)
-    return Baseline(len(logarithms), math.exp(middle), max(deviation, MIN_DEVIATION))
+    middle = median(value for value in values if value > 0)
+    deviation = _CONSISTENT * median(abs(each - math.log(middle)) for each in logarithms)
+    return Baseline(len(logarithms), middle, max(deviation, MIN_DEVIATION))
 
 
 def outliers(
@@ -145,12 +145,41 @@ def slow_spans(
 ) -> tuple[Outlier[ListedSpan], ...]:
     """Return the spans whose own time is far above the time of their peers, the farthest first.
 
-    Peers have the same kind, operation, name and model. For replies, the time per token is
-    compared. If a group has at least `MIN_PEERS` earlier spans, only these are its baseline, since
-    all current spans may be slow.
+    Only spans that ended successfully are compared. `time_peers` returns the peers of a span. The
+    values of replies with known output tokens are microseconds per output token (`has_pace`). Other
+    values are own times. If a group has at least `MIN_PEERS` earlier spans, only these are its
+    baseline, since all current spans may be slow.
     """
-    items = _paces(spans, own_us)
-    before = [(key, value) for key, _, value in _paces(earlier, earlier_own_us or {})]
+    before = earlier_own_us or {}
+    # A short reply takes long per token, since the first token takes some time. So a reply must
+    # also be slow when a constant is added to its length.
+    damped = _slow(_paces(spans, own_us, _REPLY_OVERHEAD), _paces(earlier, before, _REPLY_OVERHEAD))
+    slow = {reference(each.item) for each in damped}
+    found = _slow(_paces(spans, own_us), _paces(earlier, before))
+    return tuple(each for each in found if reference(each.item) in slow)
+
+
+def time_peers(span: ListedSpan) -> Hashable:
+    """Return the group of spans with which the own time of this span is compared.
+
+    Replies of the same model belong together, whatever recorded them. Other peers have the same
+    kind, operation, name and model.
+    """
+    if has_pace(span):
+        return span.operation, span.model
+    return span.kind, span.operation, span.name, span.model
+
+
+def has_pace(span: ListedSpan) -> bool:
+    """Return whether the span is a reply whose time per output token is known."""
+    return bool(span.kind is SpanKind.MODEL and span.counted and span.model and span.tokens.output)
+
+
+_Timed = tuple[Hashable, ListedSpan, float]
+
+
+def _slow(items: Sequence[_Timed], earlier: Sequence[_Timed]) -> tuple[Outlier[ListedSpan], ...]:
+    before = [(key, value) for key, _, value in earlier]
     values: dict[Hashable, list[float]] = defaultdict(list)
     for key, value in before:
         values[key].append(value)
@@ -161,26 +190,16 @@ def slow_spans(
     )
 
 
-def time_peers(span: ListedSpan) -> Hashable:
-    """Return the group of spans with which the own time of this span is compared."""
-    return span.kind, span.operation, span.name, span.model
-
-
-def _paces(
-    spans: Sequence[ListedSpan], own_us: SelfTimes
-) -> list[tuple[Hashable, ListedSpan, float]]:
+def _paces(spans: Sequence[ListedSpan], own_us: SelfTimes, overhead: int = 0) -> list[_Timed]:
     return [
-        (time_peers(span), span, _pace(span, own))
+        (time_peers(span), span, own / _tokens(span, overhead))
         for span in spans
-        if (own := own_us.get(reference(span)))
+        if span.status is SpanStatus.OK and (own := own_us.get(reference(span)))
     ]
 
 
-def _pace(span: ListedSpan, own_us: int) -> float:
-    """Return the own time of a span, or its own time per token for the reply of a model."""
-    if span.kind is SpanKind.MODEL and span.tokens.output is not None:
-        return own_us / (_REPLY_OVERHEAD + span.tokens.output)
-    return float(own_us)
+def _tokens(span: ListedSpan, overhead: int) -> int:
+    return overhead + (span.tokens.output or 0) if has_pace(span) else 1
 
 
 def expensive_calls(

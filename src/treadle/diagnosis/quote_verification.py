@@ -24,7 +24,7 @@ MIN_QUOTED = 12
 
 _QUOTE = re.compile(r'"((?:[^"\\\n]|\\.)+)"|“([^”\n]+)”|`([^`\n]+)`')
 _SPACE = re.compile(r"\s+")
-_MARKDOWN = re.compile(r"\\([|\[`*])")
+_MARKDOWN = re.compile(r"\\([|\[\]`*])")
 _ESCAPED = re.compile(r"\\{1,2}u\{([0-9a-f]{1,6})\}")
 
 

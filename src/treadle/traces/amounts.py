@@ -2,9 +2,13 @@
 
 from treadle.events.types import Usage
 
+_HOURS = 48
+"""Longer durations are given in days."""
+_SMALLEST = 0.000001
+
 
 def duration(microseconds: int | None) -> str:
-    """Return a duration such as `12 ms`, `3.4 s` or `5 min 2 s`.
+    """Return a duration such as `12 ms`, `3.4 s`, `5 min 2 s`, `3 h 7 min` or `4 d 2 h`.
 
     An unknown duration becomes a dash.
     """
@@ -17,7 +21,10 @@ def duration(microseconds: int | None) -> str:
     if microseconds < 100_000_000:
         return f"{microseconds / 1e6:.2f} s"
     minutes, seconds = divmod(microseconds // 1_000_000, 60)
-    return f"{minutes} min {seconds} s"
+    hours = minutes // 60
+    if not hours:
+        return f"{minutes} min {seconds} s"
+    return f"{hours} h {minutes % 60} min" if hours < _HOURS else f"{hours // 24} d {hours % 24} h"
 
 
 def tokens(usage: Usage) -> str:
@@ -38,6 +45,9 @@ def tokens(usage: Usage) -> str:
 def cost(dollars: float) -> str:
     """Return US dollars as text, to a hundredth of a cent.
 
-    An amount below one cent has two more digits.
+    An amount below one cent has two more digits. A smaller amount than these digits show is not
+    rounded to 0.
     """
+    if 0 < dollars < _SMALLEST:
+        return f"<${_SMALLEST:.6f}"
     return f"${dollars:.4f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.6f}"

@@ -32,7 +32,7 @@ def asked(arguments: str, *, name: str = "weather", schema: object = None) -> Sp
         ('{"city": "Oslo"', Kind.INVALID_ARGUMENTS),
         ("{'city': 'Oslo'}", Kind.INVALID_ARGUMENTS),
         ('"{\\"city\\": \\"Oslo\\"}"', Kind.INVALID_ARGUMENTS),
-        ("[1]", Kind.INVALID_ARGUMENTS),
+        ("[1]", Kind.SCHEMA_MISMATCH),
         ("[" * 100_000, Kind.INVALID_ARGUMENTS),
         ('{"town": "Oslo"}', Kind.SCHEMA_MISMATCH),
         ('{"city": 4}', Kind.SCHEMA_MISMATCH),
@@ -51,6 +51,11 @@ def test_valid_arguments_have_no_fault(arguments: str) -> None:
 
 def test_empty_arguments_equal_an_empty_object() -> None:
     assert not detect([model([user("?")], [calls(("now", ""))]), tool("noon", arguments="")])
+
+
+def test_arguments_by_position_are_no_fault() -> None:
+    assert not detect([model([user("?")], [calls(("add", "[1, 2]"))])])
+    assert not detect([tool("3", arguments="[1, 2]")])
 
 
 def test_tool_that_was_not_offered_is_found() -> None:

@@ -67,7 +67,7 @@ class Kind(StrEnum):
     EMPTY_RESULT = "empty_result"
     """A tool or a retrieval found nothing, or returned nothing."""
     INVALID_ARGUMENTS = "invalid_arguments"
-    """The arguments of a tool call are not a JSON object, or are JSON text within a JSON string."""
+    """The arguments of a tool call are not a JSON object or list, or are JSON within JSON text."""
     SCHEMA_MISMATCH = "schema_mismatch"
     """The arguments of a tool call do not match the schema of the tool."""
     UNKNOWN_TOOL = "unknown_tool"

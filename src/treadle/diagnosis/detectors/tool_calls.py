@@ -70,7 +70,7 @@ def _collect(value: object, offered: OfferedTools, depth: int) -> None:
             offered[name] = next((each for each in schemas if isinstance(each, Mapping)), None)
 
 
-ARGUMENTS = Detector("call-arguments", 1, Layer.SIGNALS)
+ARGUMENTS = Detector("call-arguments", 2, Layer.SIGNALS)
 SCHEMA = Detector("call-schema", 1, Layer.SIGNALS)
 UNKNOWN = Detector("unknown-tool", 1, Layer.SIGNALS)
 UNANSWERED = Detector("unanswered-call", 1, Layer.SIGNALS)
@@ -88,7 +88,10 @@ _BEYOND = ('"patternProperties"', '"unevaluated')
 
 
 def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
-    """Return the fault of the arguments of a tool call, or None. Empty text means no arguments."""
+    """Return the fault of the arguments of a tool call, or None.
+
+    Empty text means no arguments. A list contains arguments by position, which is not a fault.
+    """
     if not text.strip():
         return None
     try:
@@ -100,7 +103,7 @@ def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
         return Hit(
             ARGUMENTS, Kind.INVALID_ARGUMENTS, Severity.HIGH, 0.99, message, path, begin, None
         )
-    if isinstance(value, dict):
+    if isinstance(value, dict | list):
         return None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         message = f"The arguments of {inline(tool)} are JSON inside of JSON text."

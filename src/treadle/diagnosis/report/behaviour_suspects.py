@@ -221,12 +221,10 @@ def _of_other_model(
 ) -> Suspect:
     first = spans[0]
     fallback = _follows_failure(first, span_set)
-    why = [
-        (
-            f"It went to {inline(first.model or '')}. {share} calls with the same instructions"
-            f" go to {inline(typical)}."
-        )
-    ]
+    peers = "calls with the same instructions"
+    if span_set.fact(first).instructions is None:
+        peers = "calls of the same name"
+    why = [f"It went to {inline(first.model or '')}. {share} {peers} go to {inline(typical)}."]
     if fallback:
         why.append("The preceding call failed, so this may be a fallback.")
     return Suspect(

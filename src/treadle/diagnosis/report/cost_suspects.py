@@ -10,13 +10,14 @@ from treadle.diagnosis.outliers import (
     MIN_PEERS,
     Outlier,
     expensive_calls,
+    has_pace,
     slow_spans,
     time_peers,
 )
 from treadle.diagnosis.report.model import Cause, Suspect
 from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import critical_path, reference
-from treadle.spans.span import SpanKind
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
@@ -30,7 +31,7 @@ _EXTREME = 10.0
 _MIN_COST_FACTOR = 3.0
 _WORTH_NAMING = 0.25
 """The minimum share of the time or cost for medium severity."""
-_DOMINATING, _AHEAD = 0.5, 4.0
+_DOMINATING, _AHEAD, _COMPARABLE = 0.5, 4.0, 2
 _WELL_CACHED, _MISSED, _MIN_CACHED = 0.5, 0.1, 1_024
 _JUMP, _MIN_JUMP = 1.0, 2_000
 _CHARACTERS_A_TOKEN = 4
@@ -66,7 +67,7 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
         if share < _MIN_SHARE and worst.times < _EXTREME:
             continue
         span = worst.item
-        own = duration(span_set.own_us[reference(span)])
+        own_us = span_set.own_us[reference(span)]
         more = f" {_similar(len(found) - 1)} also slow." if len(found) > 1 else ""
         yield Suspect(
             span=reference(span),
@@ -75,14 +76,28 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
             severity=_severity(share),
             why=(
                 (
-                    f"Its own time is {own}, {worst.times:.1f} times the median of"
-                    f" {worst.baseline.n} similar spans: {share:.0%} of the time of its"
-                    f" trace.{more}"
+                    f"{_slowness(worst, own_us)} {min(1.0, own_us / wall):.0%} of the time of its"
+                    f" trace is its own.{more}"
                 ),
             ),
             score=_SLOW + _BY_SHARE * share + _by_times(worst.times),
             also=tuple(reference(each.item) for each in found if each is not worst),
         )
+
+
+def _slowness(slow: Outlier[ListedSpan], own_us: int) -> str:
+    """Return in which respect the span is slow, in one sentence."""
+    span, median, n = slow.item, slow.baseline.median, slow.baseline.n
+    if has_pace(span):
+        return (
+            f"It took {duration(own_us)} for {span.tokens.output:,} output tokens, which is"
+            f" {duration(round(slow.value))} for each. The median of {n} replies of"
+            f" {inline(span.model or '')} is {duration(round(median))}."
+        )
+    return (
+        f"Its own time is {duration(own_us)}. The median of {n} similar spans is"
+        f" {duration(round(median))}."
+    )
 
 
 def _similar(number: int) -> str:
@@ -101,7 +116,8 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield steps that took most of the time of their trace, if they have too few peers.
 
-    With enough peers, `_slow` compares a step with its peers instead.
+    A failed step has its own suspect, and the only step of a trace says nothing. With enough peers,
+    `_slow` compares a step with its peers instead.
     """
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
     peer_counts: dict[Hashable, int] = defaultdict(int)
@@ -109,11 +125,13 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
         peer_counts[time_peers(span)] += 1
     for trace, spans in span_set.by_trace.items():
         steps = sorted(critical_path(spans), key=lambda step: -step.own_us)
-        if not steps or steps[0].span is None or steps[0].span.kind not in _LEAVES:
+        if len(steps) < _COMPARABLE or steps[0].span is None:
+            continue
+        if steps[0].span.kind not in _LEAVES or steps[0].span.status is not SpanStatus.OK:
             continue
         worst, wall = steps[0].span, max(1, span_set.wall_us[trace])
         share = steps[0].own_us / wall
-        second = steps[1].own_us if len(steps) > 1 else 0
+        second = steps[1].own_us
         known = peer_counts[time_peers(worst)] >= MIN_PEERS or reference(worst) in slow
         if known or share < _DOMINATING or steps[0].own_us < _AHEAD * second:
             continue
@@ -149,7 +167,8 @@ def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
             why=(
                 (
                     f"It cost {cost(each.value)}, {each.times:.1f} times the median of"
-                    f" {each.baseline.n} similar calls: {each.value / total:.0%} of all cost."
+                    f" {each.baseline.n} similar calls of all models:"
+                    f" {each.value / total:.0%} of all cost."
                 ),
                 f"It has {tokens.input or 0:,} input and {tokens.output or 0:,} output tokens.",
             ),

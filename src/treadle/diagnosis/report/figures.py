@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from treadle.diagnosis.outliers import has_pace
 from treadle.diagnosis.report.behaviour_suspects import repeated_calls_of
 from treadle.diagnosis.report.cost_suspects import slow_spans_of
-from treadle.diagnosis.report.model import Figure, Focus, Table, Unit, Value
+from treadle.diagnosis.report.model import Figure, Focus, NamedSpan, Table, Unit, Value
 from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import critical_path, reference
 from treadle.spans.span import SpanStatus
@@ -104,7 +105,7 @@ def _count_figures(summary: Summary) -> Iterator[Figure]:
     yield Figure("spans", totals.spans, Unit.COUNT)
     yield Figure("model calls", totals.model_calls, Unit.COUNT)
     yield Figure("tool calls", totals.tool_calls, Unit.COUNT)
-    yield Figure("errors", summary.sums.errors, Unit.COUNT)
+    yield Figure("failed spans", summary.sums.errors, Unit.COUNT)
     yield Figure("from first to last", summary.wall_us, Unit.MICROSECONDS)
     yield Figure("input tokens", totals.tokens.input, Unit.TOKENS)
     yield Figure("output tokens", totals.tokens.output, Unit.TOKENS)
@@ -159,7 +160,11 @@ def _critical_path_table(span_set: SpanSet) -> Table:
         "The critical path of the longest trace",
         (("span", Unit.TEXT), ("waited", Unit.MICROSECONDS), ("share", Unit.SHARE)),
         [
-            (step.span.name if step.span else "(no span)", step.own_us, step.own_us / max(1, wall))
+            (
+                named(step.span) if step.span else "(no span)",
+                step.own_us,
+                step.own_us / max(1, wall),
+            )
             for step in ranked
         ],
     )
@@ -190,19 +195,23 @@ def _own_time_table(span_set: SpanSet) -> Table:
 def _slow_table(span_set: SpanSet) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
-            each.item.name,
+            named(each.item),
             span_set.own_us[reference(each.item)],
-            round(each.times, 1),
+            each.item.tokens.output if has_pace(each.item) else None,
+            round(each.value),
+            round(each.baseline.median),
             each.baseline.n,
         )
         for each in slow_spans_of(span_set)
     ]
     return _table(
-        "Spans that took far longer than similar spans",
+        "Spans that took far longer than similar spans (replies by the time for an output token)",
         (
             ("span", Unit.TEXT),
             ("own time", Unit.MICROSECONDS),
-            ("times the median", Unit.COUNT),
+            ("output tokens", Unit.TOKENS),
+            ("time compared", Unit.MICROSECONDS),
+            ("median", Unit.MICROSECONDS),
             ("of n", Unit.COUNT),
         ),
         rows,
@@ -211,7 +220,7 @@ def _slow_table(span_set: SpanSet) -> Table:
 
 def _repeats(span_set: SpanSet) -> Table:
     rows: list[tuple[Value, ...]] = [
-        (_first(loop.calls).name, loop.count, loop.reason.value, loop.needless_us)
+        (named(loop.calls[0]), loop.count, loop.reason.value, loop.needless_us)
         for loop in repeated_calls_of(span_set)
     ]
     return _table(
@@ -226,8 +235,9 @@ def _repeats(span_set: SpanSet) -> Table:
     )
 
 
-def _first(calls: tuple[ListedSpan, ...]) -> ListedSpan:
-    return calls[0]
+def named(span: ListedSpan) -> NamedSpan:
+    """Return the span as a value of a table."""
+    return NamedSpan(span.name, reference(span))
 
 
 def _models(summary: Summary) -> Table:

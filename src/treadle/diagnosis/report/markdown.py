@@ -7,12 +7,13 @@ escaped. Recorded text cannot begin a heading, a row or a link.
 import re
 from collections.abc import Iterator, Sequence
 
-from treadle.diagnosis.evidence import Evidence
+from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.repeated_failures import RepeatedFailure
 from treadle.diagnosis.report.model import (
     Figure,
+    NamedSpan,
+    Recommendation,
     Report,
-    Suspect,
     Table,
     Unit,
     Value,
@@ -21,7 +22,7 @@ from treadle.spans.page_links import span_link
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 
-_SPECIAL = re.compile(r"[|\[`*]")
+_SPECIAL = re.compile(r"[|\[\]`*]")
 _ISSUES = 10
 _ROWS = 8
 """The maximum number of rows of a table in a rendered report. `_ISSUES` limits the issues."""
@@ -34,11 +35,11 @@ def render(report: Report) -> str:
         return _section("Summary", [_cell(each) for each in report.summary])
     parts = [
         _section("Summary", [_cell(each) for each in report.summary]),
+        _section("Issues", _issues(report)),
+        _section("Recommendations", map(_recommendation, report.recommendations)),
+        _section("Repeated failures", _repeated(report.repeated)),
         _section("Numbers", _figures(report.figures)),
         _section("Breakdown", _tables(report.tables)),
-        _section("Repeated failures", _repeated(report.repeated)),
-        _section("Issues", _issues(report)),
-        _section("Recommendations", [f"- {_cell(each)}" for each in report.recommendations]),
     ]
     return "\n".join(parts)
 
@@ -47,8 +48,8 @@ def written(value: Value, unit: Unit) -> str:
     """Return a value as text in its unit. None becomes a dash."""
     if value is None:
         return "-"
-    if isinstance(value, str):
-        return _cell(inline(value, limit=_QUOTED)) if unit is Unit.TEXT else value
+    if isinstance(value, str | NamedSpan):
+        return _words(value, unit)
     match unit:
         case Unit.MICROSECONDS:
             return duration(round(value))
@@ -58,6 +59,12 @@ def written(value: Value, unit: Unit) -> str:
             return f"{100 * value:.1f} %"
         case _:
             return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _words(value: str | NamedSpan, unit: Unit) -> str:
+    if isinstance(value, NamedSpan):
+        return _link(value.name, value.span)
+    return _cell(inline(value, limit=_QUOTED)) if unit is Unit.TEXT else value
 
 
 def _section(title: str, lines: Sequence[str] | Iterator[str]) -> str:
@@ -98,48 +105,42 @@ def _tables(tables: Sequence[Table]) -> Iterator[str]:
 def _repeated(repeated: Sequence[RepeatedFailure]) -> Iterator[str]:
     if not repeated:
         return
-    yield "| operation | failure | times | first | it says |"
-    yield "|---|---|---|---|---|"
+    yield "| operation | failure | times | it says |"
+    yield "|---|---|---|---|"
     for each in repeated[:_ROWS]:
         first = each.first.evidence
-        name, quote = written(each.name, Unit.TEXT), written(first.quote, Unit.TEXT)
-        link = _link(first.span.trace_id, first.span.span_id)
-        yield f"| {name} | {each.first.kind.value} | {len(each.spans)} | {link} | {quote} |"
+        name, quote = _link(each.name, first.span), written(first.quote, Unit.TEXT)
+        failure = each.first.kind.value.replace("_", " ")
+        yield f"| {name} | {failure} | {len(each.spans)} | {quote} |"
     if len(repeated) > _ROWS:
         yield ""
         yield f"{len(repeated) - _ROWS} more."
 
 
 def _issues(report: Report) -> Iterator[str]:
-    if not report.issues:
-        return
-    yield "| # | severity | cause | span | why | evidence |"
-    yield "|---|---|---|---|---|---|"
     for rank, each in enumerate(report.issues[:_ISSUES], 1):
-        head = f"{rank} | {each.severity.value} | {each.kind.value}"
-        yield f"| {head} | {_span(each)} | {_why(each)} |"
+        also = f", and {len(each.also)} more" if each.also else ""
+        why = _cell(" ".join(each.why))
+        evidence = "; ".join(map(_evidence, each.evidence[:2]))
+        head = f"{rank}. **{each.kind.value}** ({each.severity.value})"
+        line = f"{head} at {_link(each.name, each.span)}{also}: {why}"
+        yield f"{line} Evidence: {evidence}" if evidence else line
     more = len(report.issues[_ISSUES:]) + report.issues_left_out
     if more:
         yield ""
         yield f"{more} more with lower scores."
 
 
-def _span(suspect: Suspect) -> str:
-    link = _link(suspect.span.trace_id, suspect.span.span_id)
-    also = f", and {len(suspect.also)} more" if suspect.also else ""
-    return f"{written(suspect.name, Unit.TEXT)} {link}{also}"
-
-
-def _why(suspect: Suspect) -> str:
-    return f"{_cell(' '.join(suspect.why))} | {'; '.join(map(_evidence, suspect.evidence[:2]))}"
+def _recommendation(recommendation: Recommendation) -> str:
+    return f"- {recommendation.advice}: {_link(recommendation.name, recommendation.span)}."
 
 
 def _evidence(evidence: Evidence) -> str:
     return f"{_cell(inline(evidence.field))}: {written(evidence.quote, Unit.TEXT)}"
 
 
-def _link(trace_id: str, span_id: str) -> str:
-    return f"[open]({span_link(trace_id, span_id)})"
+def _link(name: str, span: SpanReference) -> str:
+    return f"[{written(name, Unit.TEXT)}]({span_link(span.trace_id, span.span_id)})"
 
 
 def _cell(text: str) -> str:

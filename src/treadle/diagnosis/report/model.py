@@ -6,7 +6,6 @@ from enum import StrEnum
 from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.repeated_failures import RepeatedFailure
-from treadle.spans.page_links import span_link
 
 
 class Focus(StrEnum):
@@ -73,11 +72,6 @@ class Suspect:
     score: float
     also: tuple[SpanReference, ...] = ()
 
-    @property
-    def link(self) -> str:
-        """The path of the span in Treadle's web page."""
-        return span_link(self.span.trace_id, self.span.span_id)
-
 
 class Unit(StrEnum):
     """The unit of a figure."""
@@ -94,7 +88,15 @@ class Unit(StrEnum):
     """Text that Treadle wrote, which is shown without quotation marks."""
 
 
-Value = int | float | str | None
+@dataclass(frozen=True, slots=True)
+class NamedSpan:
+    """A span as a value of a table: its recorded name, and its identity for the link."""
+
+    name: str
+    span: SpanReference
+
+
+Value = int | float | str | NamedSpan | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,16 @@ class Table:
     """The number of rows that were left out at the end."""
 
 
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to do about a cause, and the span where it occurred first."""
+
+    advice: str
+    name: str
+    """The recorded name of the span."""
+    span: SpanReference
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The report on the spans that match a query. Equal spans give equal reports.
@@ -148,4 +160,4 @@ class Report:
     issues: tuple[Suspect, ...]
     """The suspects, the likeliest cause first."""
     issues_left_out: int
-    recommendations: tuple[str, ...]
+    recommendations: tuple[Recommendation, ...]

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from treadle.diagnosis.detectors import Rule, Severity
+from treadle.diagnosis.detectors import Kind, Rule, Severity
 from treadle.diagnosis.periods import Change, period_of, within
 from treadle.diagnosis.quote_verification import CachedSpans, SpanSource, has_quote
 from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
 from treadle.diagnosis.report.figures import figures_of, tables_of
-from treadle.diagnosis.report.model import Cause, Focus, Report, Suspect
+from treadle.diagnosis.report.model import Cause, Focus, Recommendation, Report, Suspect
 from treadle.diagnosis.report.span_set import (
     MAX_READ_SPANS,
     AnalysisReader,
@@ -16,6 +16,8 @@ from treadle.diagnosis.report.span_set import (
     read_span_set,
 )
 from treadle.diagnosis.report.suspect_ranking import suspects
+from treadle.diagnosis.span_times import reference
+from treadle.spans.span import SpanStatus
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 from treadle.traces.own_spans import without_own
@@ -23,6 +25,8 @@ from treadle.traces.query.conditions import Query
 from treadle.traces.store.results import Summary
 
 MAX_ISSUES = 20
+_FAILURES = {Kind.STATUS, Kind.EXCEPTION}
+"""The failures that spans pass on to the spans around them."""
 
 
 def analyse(
@@ -82,8 +86,22 @@ def verified_suspects(
 
 
 def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
-    """Return the repeated failures in `span_set`, each with the name of its tool or span."""
-    known = [each for each in span_set.findings if each.evidence.span in span_set.known]
+    """Return the repeated failures in `span_set`, each with the name of its tool or span.
+
+    A failure that reaches the spans around it counts once, at the innermost span.
+    """
+    outer = {
+        reference(above)
+        for span in span_set.spans
+        if span.status is SpanStatus.ERROR
+        for above in span_set.above(span)
+    }
+    known = [
+        each
+        for each in span_set.findings
+        if each.evidence.span in span_set.known
+        and not (each.kind in _FAILURES and each.evidence.span in outer)
+    ]
     return tuple(
         replace(each, name=each.name or span_set.known[each.first.evidence.span].name)
         for each in repeated_failures(known)
@@ -143,7 +161,7 @@ def summary_of(
     sentences = [
         (
             f"{_count(totals.spans, 'span')} in {wall}: {_count(totals.model_calls, 'model call')},"
-            f" {_count(totals.tool_calls, 'tool call')}, {_count(errors, 'error')}, {spent}."
+            f" {_count(totals.tool_calls, 'tool call')}, {_count(errors, 'failed span')}, {spent}."
         )
     ]
     if len(span_set.spans) < totals.spans:
@@ -169,13 +187,13 @@ def summary_of(
     return tuple(sentences)
 
 
-def recommendations(issues: Sequence[Suspect]) -> tuple[str, ...]:
+def recommendations(issues: Sequence[Suspect]) -> tuple[Recommendation, ...]:
     """Return the advice for the likeliest causes, without duplicates."""
-    advice: dict[str, str] = {}
+    advice: dict[str, Recommendation] = {}
     for each in issues:
         sentence = _ADVICE[each.kind]
         if each.severity is not Severity.LOW and sentence not in advice:
-            advice[sentence] = f"{sentence}: {inline(each.name)} ({each.link})."
+            advice[sentence] = Recommendation(sentence, each.name, each.span)
     return tuple(advice.values())[:MAX_ADVICE]
 
 

@@ -187,11 +187,19 @@ def _conflicts_of(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
 
 
 def _names(arguments: str | None) -> frozenset[str] | None:
-    """Return the names of the arguments, or None if they are not a JSON object."""
+    """Return the names of the arguments, or None if some of them have no name.
+
+    Programs record a call of a function as an object of its arguments, as a list, or as an object
+    with `args` and `kwargs`.
+    """
     try:
         value = parsed(arguments or "{}")
     except ValueError:
         return None
+    if isinstance(value, dict) and value.keys() <= {"args", "kwargs"}:
+        if value.get("args"):
+            return None
+        value = value.get("kwargs", {})
     return frozenset(sorted(value)[:_MAX_NAMES]) if isinstance(value, dict) else None
 
 

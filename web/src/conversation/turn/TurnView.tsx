@@ -49,7 +49,7 @@ export function TurnView(props: Props) {
         <Working since={root?.startedAt ?? null} isQueued={turn.isQueued} onStop={onStop} />
       )}
       {answer && (
-        <div className={styles.answer}>
+        <div className={styles.answer} data-answer>
           <SaidText text={answer} />
         </div>
       )}
