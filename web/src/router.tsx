@@ -73,6 +73,15 @@ const routes = [
     validateSearch: searches.spans,
     component: screen(() => import("./screens/traces/SpansScreen"), "SpansScreen"),
   }),
+  // The list of spans is called so everywhere, so people enter this address.
+  createRoute({
+    getParentRoute: parent,
+    path: "/spans",
+    validateSearch: searches.spans,
+    beforeLoad: ({ search }) => {
+      throw redirect({ to: "/traces", search, replace: true });
+    },
+  }),
   createRoute({
     getParentRoute: parent,
     path: "/traces/$traceId",

@@ -6,8 +6,8 @@ from treadle.errors import UsageError
 from treadle.ui.state import View
 
 SCREENS = (
-    "threads", "runs", "traces", "experiments", "analyst", "sessions", "proposals", "breakpoints",
-    "tools", "models", "settings",
+    "threads", "runs", "spans", "traces", "experiments", "analyst", "sessions", "proposals",
+    "breakpoints", "tools", "models", "settings",
 )  # fmt: skip
 """The first part of the path of every screen. The path of the start page is `/`."""
 
@@ -36,7 +36,7 @@ def view_at(location: str) -> View:
     If the screen shows no list, the result is the list of runs.
     """
     screen = location.partition("?")[0].split("/")[1]
-    shown = {"threads": View.THREADS, "traces": View.SPANS}
+    shown = {"threads": View.THREADS, "spans": View.SPANS, "traces": View.SPANS}
     return shown.get(screen, View.RUNS)
 
 

@@ -82,6 +82,21 @@ def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
     assert store.runs(limit=1).data[0].question == "q" * 400
 
 
+def test_root_without_input_has_the_question_of_its_first_model_call(
+    store: SqliteTraceStore,
+) -> None:
+    asked = '[{"role": "user", "content": "Which orders do I have?"}]'
+    later = '[{"role": "user", "content": "And now?"}]'
+    root = span("root", kind=SpanKind.AGENT, start_us=1)
+    calls = [
+        replace(span(name, "root", start_us=start), kind=SpanKind.MODEL, input=text)
+        for name, start, text in (("b", 3, later), ("a", 2, asked))
+    ]
+    store.write([replace(root, name="shop run", input=None), *calls]).result()
+    assert [run.question for run in store.runs().data] == ["Which orders do I have?"]
+    assert [thread.title for thread in store.threads().data] == ["Which orders do I have?"]
+
+
 def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "traces.db")
     futures = [store.write([span(f"s{number}")]) for number in range(500)]

@@ -26,6 +26,7 @@ const SIGNS: Record<string, { sign: string; tone: Tone }> = {
   cancelled: { sign: "⊘", tone: "warn" },
   denied: { sign: "⊖", tone: "warn" },
   unfinished: { sign: "…", tone: "accent" },
+  running: { sign: "…", tone: "accent" },
 };
 
 /** The status of a span, run or turn, never by colour alone. */
@@ -42,6 +43,14 @@ export function StatusBadge({ status, quiet = false }: { status: string; quiet?:
       <span aria-hidden="true">{sign}</span> {status}
     </Badge>
   );
+}
+
+const RUNNING_US = 300_000_000;
+
+/** The status of a run: without an end, it is running if something happened in the last minutes. */
+export function runStatus(status: string, lastUs: number, now: number = Date.now()): string {
+  const isRecent = now * 1_000 - lastUs < RUNNING_US;
+  return status === "unfinished" && isRecent ? "running" : status;
 }
 
 const LETTERS: Record<string, string> = {

@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import { tickMoment } from "../format/times";
 import type { TimeChartProps } from "./TimeChart";
 import styles from "./TimeChart.module.css";
-import { rangeOf } from "./timeRange";
+import { heightRange, rangeOf } from "./timeRange";
 
 const HEIGHT = 120;
 
@@ -73,7 +73,10 @@ function options(
     legend: { show: false },
     // Shows the first and last bar completely. For a single bar uPlot would choose a range of
     // years.
-    scales: { x: { range: (plot) => rangeOf(plot.data[0], seconds) } },
+    scales: {
+      x: { range: (plot) => rangeOf(plot.data[0], seconds) },
+      y: { range: (_, lowest, highest) => heightRange(lowest, highest) },
+    },
     cursor: { y: false, drag: { x: false, y: false } },
     axes: [
       {

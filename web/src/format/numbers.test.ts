@@ -1,6 +1,6 @@
 // Numbers in a readable form, of any size.
 import { expect, test } from "vitest";
-import { duration } from "./numbers";
+import { cost, duration } from "./numbers";
 
 const HOUR = 3_600_000_000;
 
@@ -15,4 +15,16 @@ test.each([
   [20_706.4 * 24 * HOUR, "20,706 d"], // a span that began in 1970, because its clock stood still
 ])("%d µs are %s", (microseconds, text) => {
   expect(duration(microseconds)).toBe(text);
+});
+
+test.each([
+  [null, "–"],
+  [0, "$0.0000"],
+  [0.00000008, "<$0.000001"],
+  [0.000954, "$0.000954"],
+  [0.0045, "$0.004500"],
+  [0.0896, "$0.0896"],
+  [12.5, "$12.5000"],
+])("%d dollars are %s, as in a report", (dollars, text) => {
+  expect(cost(dollars)).toBe(text);
 });

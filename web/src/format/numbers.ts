@@ -1,6 +1,7 @@
 // Readable numbers: short, with their unit, the same on every screen. Null: unknown.
 
 export const UNKNOWN = "–";
+const LEAST_COST = 0.000001;
 
 const counts = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const shortCounts = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -25,17 +26,14 @@ export function shortCount(value: number | null | undefined): string {
   return value == null ? UNKNOWN : shortCounts.format(value);
 }
 
-/** US dollars. Small amounts keep two significant digits. */
+/**
+ * US dollars to a hundredth of a cent, below one cent to six digits: "$0.0450", "$0.000123",
+ * "<$0.000001". `amounts.cost` of the server writes the same.
+ */
 export function cost(value: number | null | undefined): string {
   if (value == null) return UNKNOWN;
-  if (value === 0) return "$0";
-  if (Math.abs(value) >= 0.01) return `$${value.toFixed(value >= 100 ? 0 : 2)}`;
-  return `$${shortest(value)}`;
-}
-
-/** The same for columns: tiny amounts take no more room. */
-export function shortCost(value: number | null | undefined): string {
-  return value != null && value > 0 && value < 0.0001 ? "<$0.0001" : cost(value);
+  if (value > 0 && value < LEAST_COST) return `<$${LEAST_COST.toFixed(6)}`;
+  return `$${value.toFixed(value === 0 || value >= 0.01 ? 4 : 6)}`;
 }
 
 /** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m", "3 d 4 h", "20,706 d". */
@@ -80,10 +78,4 @@ export function percent(share: number | null | undefined): string {
 
 function figures(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
-}
-
-/** Two significant digits, never with an exponent: 0.0000123 → "0.000012". */
-function shortest(value: number): string {
-  const places = Math.min(1 - Math.floor(Math.log10(Math.abs(value))), 12);
-  return value.toFixed(places);
 }

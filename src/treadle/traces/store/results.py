@@ -177,13 +177,21 @@ def sums(*counters: int | None) -> Sums:
 _SUMS_OF_ROW = From(*(f"g.{name}" for name in COUNTER_NAMES), convert=sums)
 
 
+QUESTION = """coalesce(s.input_preview, (
+    SELECT m.input_preview FROM spans m
+    WHERE m.trace = s.trace AND m.kind = 'model' AND m.input_preview IS NOT NULL
+    ORDER BY m.id LIMIT 1
+))"""
+"""SQL of the question of the root `s`: its input, or else that of the first model call."""
+
+
 class RunSummary(NamedTuple):
     """A run as lists show it.
 
     `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
-    root's input and output. The user, the release and the metadata are those of the root.
-    `duration_us` is the duration of the root. It is None while the root is
-    unfinished.
+    root's input and output. If the root has no input, `question` is that of the first model call of
+    its trace. The user, the release and the metadata are those of the root. `duration_us` is the
+    duration of the root. It is None while the root is unfinished.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
@@ -191,7 +199,7 @@ class RunSummary(NamedTuple):
     thread_id: str
     trace_id: Annotated[str, From("t.trace_id")]
     name: Annotated[str, From("s.name")]
-    question: Annotated[str | None, From("s.input_preview")]
+    question: Annotated[str | None, From(QUESTION)]
     answer: Annotated[str | None, From("s.output_preview")]
     status: Annotated[SpanStatus, From("s.status", convert=SpanStatus)]
     start_us: int
@@ -222,7 +230,7 @@ class ThreadSummary(NamedTuple):
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
     thread_id: str
-    title: Annotated[str | None, From("s.input_preview", "s.name", convert=_title)]
+    title: Annotated[str | None, From(QUESTION, "s.name", convert=_title)]
     runs: int
     start_us: int
     last_us: int

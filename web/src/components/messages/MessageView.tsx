@@ -8,9 +8,9 @@ import { LongText } from "../LongText";
 import { ArgumentsView } from "./ArgumentsView";
 import { AttachmentView } from "./AttachmentView";
 import styles from "./Messages.module.css";
+import { MessageText } from "./MessageText";
 import type { CallPart, Message, Part } from "./message";
 import { ResultView } from "./ResultView";
-import { TextWithSnippets } from "./SnippetView";
 
 interface Props {
   message: Message;
@@ -76,7 +76,7 @@ function PartView({ part, role, ...call }: PartProps) {
     case "text":
       if (part.text === "") return <p className={styles.about}>Empty text</p>;
       if (role === "tool") return <ResultView text={part.text} />;
-      return <TextWithSnippets text={part.text} />;
+      return <MessageText text={part.text} />;
     case "reasoning":
       return <Folded name="Reasoning">{<LongText text={part.text} />}</Folded>;
     case "refusal":

@@ -13,13 +13,14 @@ import {
   useState,
 } from "react";
 import { ErrorNotice, Loading } from "../States";
-import { type Column, tracksOf } from "./columns";
+import { type Column, fittingColumns, tracksOf } from "./columns";
 import styles from "./DataTable.module.css";
 import { NewRows } from "./NewRows";
 import { type Rows, TableBody } from "./TableBody";
 import { TableFoot } from "./TableFoot";
 import { TableHead } from "./TableHead";
-import { useIsNarrow } from "./useIsNarrow";
+import { useColumnWidths } from "./useColumnWidths";
+import { useListWidth } from "./useIsNarrow";
 import { usePutIn } from "./usePutIn";
 import type { RowList } from "./useRowList";
 import { useTableKeys } from "./useTableKeys";
@@ -65,12 +66,14 @@ function Empty<Row extends RowData>({ list, empty }: TableProps<Row>) {
 }
 
 function Grid<Row extends RowData>(props: TableProps<Row>) {
-  const { what, columns, shown, list, idOf, linkOf, order, peeked, onPeek } = props;
+  const { what, columns, list, idOf, linkOf, order, peeked, onPeek } = props;
   const { onOrder = () => {} } = props;
   const router = useRouter();
   const grid = useRef<HTMLDivElement>(null);
   const body = useRef<Rows>(null);
-  const isNarrow = useIsNarrow(grid);
+  const { isNarrow, width } = useListWidth(grid);
+  const shown = useShown(props, isNarrow ? null : width);
+  const [widths, setWidths] = useColumnWidths(what);
   const { isHeld, settle, putIn } = usePutIn(grid, list);
   const table = useTableModel({ columns, shown, rows: list.rows, idOf, order, onOrder });
   const [activeId, setActiveId] = useState<string | null>(peeked ?? null);
@@ -107,7 +110,7 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
   });
   const prefix = useId();
   const elementId = (place: number) => `${prefix}row${place}`;
-  const { tracks, least } = tracksOf(shown);
+  const { tracks, least } = tracksOf(shown, widths);
   return (
     <div className={styles.table}>
       <div
@@ -128,7 +131,7 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
           if (event.target === grid.current && active < 0) go(0);
         }}
       >
-        <TableHead table={table} />
+        <TableHead table={table} widths={widths} onWidths={setWidths} />
         <TableBody
           ref={body}
           table={table}
@@ -148,4 +151,19 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
       </TableFoot>
     </div>
   );
+}
+
+const PADDING_REM = 1;
+
+/** The shown columns, or those that fit while the panel of a row is next to the list. */
+function useShown<Row extends RowData>(
+  { shown, peeked, order }: TableProps<Row>,
+  width: number | null,
+): readonly Column<Row>[] {
+  const isBeside = peeked !== undefined && width !== null;
+  return useMemo(() => {
+    if (!isBeside) return shown;
+    const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
+    return fittingColumns(shown, width / rem - PADDING_REM, order.sort);
+  }, [shown, isBeside, width, order.sort]);
 }

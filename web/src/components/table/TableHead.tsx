@@ -1,9 +1,21 @@
 // The headers of a list. A header that the server can sort by is a button.
 import type { RowData } from "@tanstack/react-table";
+import { ColumnEdge } from "./ColumnEdge";
+import type { Widths } from "./columns";
 import styles from "./DataTable.module.css";
 import type { Model } from "./useTableModel";
 
-export function TableHead<Row extends RowData>({ table }: { table: Model<Row> }) {
+interface Props<Row extends RowData> {
+  table: Model<Row>;
+  widths: Widths;
+  onWidths: (widths: Widths) => void;
+}
+
+export function TableHead<Row extends RowData>({ table, widths, onWidths }: Props<Row>) {
+  const change = (id: string, width: number | undefined) => {
+    const { [id]: _, ...others } = widths;
+    onWidths(width === undefined ? others : { ...others, [id]: width });
+  };
   return (
     <div role="rowgroup" className={styles.head}>
       {table.getHeaderGroups().map((group) => (
@@ -31,6 +43,11 @@ export function TableHead<Row extends RowData>({ table }: { table: Model<Row> })
                 ) : (
                   name
                 )}
+                <ColumnEdge
+                  name={name}
+                  width={widths[column.id]}
+                  onWidth={(width) => change(column.id, width)}
+                />
               </div>
             );
           })}

@@ -16,6 +16,8 @@ export interface Column<Row> {
   sort?: Sort;
   /** Hidden by default. */
   hidden?: boolean;
+  /** Whether a query makes it visible by default. */
+  isWanted?: (query: string) => boolean;
   /** The name of the row: its link, always shown. One column has it. */
   isLink?: boolean;
   /** Shown on a narrow page, in the second line of the row (the link is in the first). */
@@ -28,8 +30,11 @@ export interface Column<Row> {
 export function shownColumns<Row>(
   columns: readonly Column<Row>[],
   chosen: string | undefined,
+  query = "",
 ): readonly Column<Row>[] {
-  if (chosen === undefined) return columns.filter((column) => !column.hidden);
+  if (chosen === undefined) {
+    return columns.filter((column) => !column.hidden || column.isWanted?.(query));
+  }
   const ids = new Set(chosen.split(","));
   return columns.filter((column) => column.isLink || ids.has(column.id));
 }
@@ -45,11 +50,39 @@ export function columnsText<Row>(
   return chosen.map((column) => column.id).join(",");
 }
 
+/** Widths in rem that a person chose, by the id of the column. */
+export type Widths = Readonly<Record<string, number>>;
+
 /** The widths as tracks of a CSS grid, and the total minimum width in rem. */
-export function tracksOf<Row>(columns: readonly Column<Row>[]): { tracks: string; least: number } {
-  const tracks = columns.map(({ width, grows }) =>
-    grows ? `minmax(${width}rem, ${grows}fr)` : `${width}rem`,
-  );
-  const least = columns.reduce((sum, column) => sum + column.width, 0);
+export function tracksOf<Row>(
+  columns: readonly Column<Row>[],
+  widths: Widths = {},
+): { tracks: string; least: number } {
+  const tracks = columns.map(({ id, width, grows }) => {
+    const chosen = widths[id];
+    if (chosen !== undefined) return `${chosen}rem`;
+    return grows ? `minmax(${width}rem, ${grows}fr)` : `${width}rem`;
+  });
+  const least = columns.reduce((sum, { id, width }) => sum + (widths[id] ?? width), 0);
   return { tracks: tracks.join(" "), least };
+}
+
+/**
+ * The columns that fit into a width in rem: the link, the sorted column, then the others in order.
+ */
+export function fittingColumns<Row>(
+  columns: readonly Column<Row>[],
+  width: number,
+  sort: Sort,
+): readonly Column<Row>[] {
+  const needed = columns.filter((column) => column.isLink || column.sort === sort);
+  const fitting = new Set(needed);
+  let left = width - needed.reduce((sum, column) => sum + column.width, 0);
+  for (const column of columns) {
+    if (fitting.has(column)) continue;
+    left -= column.width;
+    if (left < 0) break;
+    fitting.add(column);
+  }
+  return columns.filter((column) => fitting.has(column));
 }

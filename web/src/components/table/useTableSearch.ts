@@ -9,7 +9,10 @@ import type { Order } from "./useTableModel";
 export function useTableSearch<Row>(columns: readonly Column<Row>[]) {
   const search: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
-  const shown = useMemo(() => shownColumns(columns, search.columns), [columns, search.columns]);
+  const shown = useMemo(
+    () => shownColumns(columns, search.columns, search.query),
+    [columns, search.columns, search.query],
+  );
   return {
     shown,
     onShown: (ids: ReadonlySet<string>) => change({ columns: columnsText(columns, ids) }),

@@ -1,12 +1,12 @@
 // The runs of a thread. Selecting one marks its part of the conversation.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { RunSummary } from "../../api/schema";
-import { StatusBadge } from "../../components/Badge";
+import { runStatus, StatusBadge } from "../../components/Badge";
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import type { RowList } from "../../components/table/useRowList";
-import { duration, shortCost, shortCount } from "../../format/numbers";
+import { cost, duration, shortCount } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     name: "Status",
     width: 5,
     narrow: (run) => run.status !== "ok",
-    cell: (run) => <StatusBadge status={run.status} quiet />,
+    cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
   },
   {
     id: "duration",
@@ -48,10 +48,10 @@ const COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5,
+    width: 6,
     align: "end",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => shortCost(run.sums.cost),
+    cell: (run) => cost(run.sums.cost),
   },
   {
     id: "errors",

@@ -2,7 +2,7 @@
 import type { ThreadSummary } from "../../api/schema";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { count, shortCost, shortCount, unit } from "../../format/numbers";
+import { cost, count, shortCount, unit } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { titleOf, tokensOf } from "./rows";
@@ -57,22 +57,23 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5.5,
+    width: 6.5,
     align: "end",
     sort: "cost",
     narrow: (thread) => thread.sums.cost !== null,
-    cell: (thread) => shortCost(thread.sums.cost),
+    cell: (thread) => cost(thread.sums.cost),
   },
   {
     id: "models",
     name: "Models",
-    width: 7,
+    width: 10,
     cell: (thread) => <Names names={thread.models} />,
   },
   {
     id: "labels",
     name: "Labels",
-    width: 7,
+    width: 8,
+    grows: 1,
     cell: (thread) => <Labels labels={thread.labels} />,
   },
   {

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
-import { StatusBadge } from "../../components/Badge";
+import { runStatus, StatusBadge } from "../../components/Badge";
 import { cost, count, duration, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { sumsOf } from "./model/notable";
@@ -20,7 +20,7 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
   const { run_id: runId, thread_id: threadId, start_us: startUs } = skeleton;
   return (
     <>
-      <StatusBadge status={statusOf(tree, skeleton.root)} />
+      <StatusBadge status={runStatus(statusOf(tree, skeleton.root), skeleton.last_us)} />
       <span title={exactMoment(startUs)}>{moment(startUs)}</span>
       <span>{duration(wholeTime(tree, skeleton))}</span>
       <span>{tree.count === 1 ? "1 span" : `${count(tree.count)} spans`}</span>

@@ -2,7 +2,7 @@
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import type { Grouping } from "../../components/table/listSearch";
-import { count, duration, shortCost, shortCount, unit } from "../../format/numbers";
+import { cost, count, duration, shortCount, unit } from "../../format/numbers";
 import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { groupName } from "./grouping";
@@ -115,7 +115,7 @@ function Cost({ group }: { group: GroupRow }) {
   const more = group.cost !== null && group.unpriced > 0;
   return (
     <span title={group.unpriced > 0 ? `without ${count(group.unpriced)} of unknown price` : ""}>
-      {shortCost(group.cost)}
+      {cost(group.cost)}
       {more && "+"}
     </span>
   );

@@ -1,9 +1,9 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
-import { StatusBadge } from "../../components/Badge";
+import { runStatus, StatusBadge } from "../../components/Badge";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { count, duration, shortCost, unit } from "../../format/numbers";
+import { cost, count, duration, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { inAndOut, metadataText } from "./figures";
 import { runTitle } from "./runTitle";
@@ -24,7 +24,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     name: "Status",
     width: 7,
     narrow: (run) => run.status !== "ok",
-    cell: (run) => <StatusBadge status={run.status} quiet />,
+    cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
   },
   {
     id: "started",
@@ -46,11 +46,11 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5.5,
+    width: 6.5,
     align: "end",
     sort: "cost",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => shortCost(run.sums.cost),
+    cell: (run) => cost(run.sums.cost),
   },
   {
     id: "tokens",
@@ -80,14 +80,15 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "models",
     name: "Models",
-    width: 8,
+    width: 12,
     hidden: true,
     cell: (run) => <Names names={run.models} />,
   },
   {
     id: "labels",
     name: "Labels",
-    width: 6.5,
+    width: 9,
+    grows: 1,
     cell: (run) => <Labels labels={run.labels} />,
   },
   {

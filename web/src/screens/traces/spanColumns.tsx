@@ -2,10 +2,10 @@
 import type { Hit, ListedSpan } from "../../api/schema";
 import { Badge, KindMark, StatusBadge } from "../../components/Badge";
 import { SpanName } from "../../components/SpanName";
-import { Ago, Labels } from "../../components/table/cells";
+import { Ago, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { isModelCall } from "../../format/calls";
-import { duration, shortCost } from "../../format/numbers";
+import { cost, duration } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { Excerpt } from "./Excerpt";
 import { inAndOut, metadataText } from "./figures";
@@ -19,7 +19,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "name",
     name: "Span",
-    width: 12,
+    width: 11.5,
     grows: 3,
     isLink: true,
     cell: (span) => (
@@ -34,14 +34,23 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "status",
     name: "Status",
-    width: 7,
+    width: 6,
     narrow: (span) => span.status !== "ok",
     cell: (span) => <StatusBadge status={span.status} quiet />,
   },
   {
+    id: "error",
+    name: "Error",
+    width: 14,
+    grows: 4,
+    hidden: true,
+    isWanted: (query) => /(^|\s)(status:error|error:)/.test(query),
+    cell: (span) => <span title={visible(span.error ?? "")}>{visible(span.error ?? "")}</span>,
+  },
+  {
     id: "started",
     name: "Started",
-    width: 6,
+    width: 6.5,
     sort: "time",
     narrow: true,
     cell: (span) => <Ago at={span.start_us} />,
@@ -49,15 +58,15 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "model",
     name: "Model",
-    width: 7,
+    width: 8,
     grows: 1,
     narrow: (span) => span.model !== null,
-    cell: (span) => visible(span.model ?? ""),
+    cell: (span) => <Names names={span.model === null ? [] : [span.model]} />,
   },
   {
     id: "duration",
     name: "Duration",
-    width: 5.5,
+    width: 5,
     align: "end",
     sort: "duration",
     narrow: (span) => span.duration_us !== null,
@@ -73,14 +82,14 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "ttft",
     name: "First token",
-    width: 6,
+    width: 5.5,
     align: "end",
     cell: (span) => (span.kind === "model" ? duration(span.time_to_first_token_us) : ""),
   },
   {
     id: "tokens",
     name: "Tokens",
-    width: 7,
+    width: 6,
     align: "end",
     sort: "tokens",
     cell: (span) => (isModelCall(span.kind) ? inAndOut(span.tokens) : ""),
@@ -88,11 +97,11 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5.5,
+    width: 6.5,
     align: "end",
     sort: "cost",
     narrow: (span) => span.cost !== null,
-    cell: (span) => (isModelCall(span.kind) ? shortCost(span.cost) : ""),
+    cell: (span) => (isModelCall(span.kind) ? cost(span.cost) : ""),
   },
   {
     id: "run",
@@ -104,7 +113,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "labels",
     name: "Labels",
-    width: 7,
+    width: 11,
     hidden: true,
     cell: (span) => <Labels labels={span.labels} />,
   },
@@ -145,14 +154,6 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     grows: 2,
     hidden: true,
     cell: (span) => visible(span.output_preview ?? ""),
-  },
-  {
-    id: "error",
-    name: "Error",
-    width: 12,
-    grows: 2,
-    hidden: true,
-    cell: (span) => visible(span.error ?? ""),
   },
   {
     id: "operation",

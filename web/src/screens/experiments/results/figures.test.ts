@@ -15,8 +15,8 @@ const none = { n: 0, base: null, new: null, mean: null, low: null, high: null, p
 describe("figures", () => {
   it("have their sign, and a dash where they are unknown", () => {
     expect(signed(1_200_000, duration)).toBe("+1.20 s");
-    expect(signed(-0.0012, cost)).toBe("−$0.0012");
-    expect(signed(0, cost)).toBe("$0");
+    expect(signed(-0.0012, cost)).toBe("−$0.001200");
+    expect(signed(0, cost)).toBe("$0.0000");
     expect(signed(null, cost)).toBe("–");
     expect(percentage(-48.37)).toBe("−48.4 %");
     expect(percentage(3)).toBe("+3.0 %");

@@ -24,7 +24,7 @@ export function Failures({ span }: { span: Span }) {
       {typeof hint === "string" && <p className={styles.about}>{visible(hint.slice(0, 2_000))}</p>}
       {exceptions.map((event, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an event
-        <Exception key={place} event={event} />
+        <Exception key={place} event={event} known={span.error} />
       ))}
     </div>
   );
@@ -34,13 +34,20 @@ export function isException(event: SpanEvent): boolean {
   return event.name === "exception" || "exception.type" in event.attributes;
 }
 
-export function Exception({ event }: { event: SpanEvent }) {
+interface ExceptionProps {
+  event: SpanEvent;
+  /** The error of the span, which is shown already. */
+  known?: string | null;
+}
+
+export function Exception({ event, known = null }: ExceptionProps) {
   const told = (name: string): string | null => {
     const value = event.attributes[`exception.${name}`];
     return typeof value === "string" && value !== "" ? value : null;
   };
   const stack = told("stacktrace");
-  const message = told("message");
+  const whole = told("message");
+  const message = whole !== null && known?.includes(whole) ? null : whole;
   return (
     <div>
       <strong>{visible((told("type") ?? "Exception").slice(0, 300))}</strong>

@@ -19,7 +19,8 @@ export function Findings({ traceId, spanId }: { traceId: string; spanId: string 
     retry: false,
   });
   // Next to the content, which is shown anyway: a failure here is not worth a notice.
-  const findings = found.data?.data ?? [];
+  // The error of the span is shown above its content.
+  const findings = (found.data?.data ?? []).filter(({ field }) => !isOfFailure(field));
   if (findings.length === 0) return null;
   return (
     <div className={styles.formatted}>
@@ -35,6 +36,10 @@ export function Findings({ traceId, spanId }: { traceId: string; spanId: string 
       </Part>
     </div>
   );
+}
+
+function isOfFailure(field: string): boolean {
+  return field === "error" || /^events\[\d+\]\.attributes\.exception\./.test(field);
 }
 
 const TONES = { high: "bad", medium: "warn", low: "plain" } as const;

@@ -89,13 +89,14 @@ interface SideProps {
   content: SpanContent;
   side: "input" | "output";
   title: string;
+  about?: React.ReactNode;
   children: (text: MarkedText) => React.ReactNode;
 }
 
-export function Side({ content, side, title, children }: SideProps) {
+export function Side({ content, side, title, about, children }: SideProps) {
   if (content.span[side] === null) return null;
   return (
-    <Part title={title}>
+    <Part title={title} about={about}>
       <Whole content={content} path={[side]}>
         {children}
       </Whole>

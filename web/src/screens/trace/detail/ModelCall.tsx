@@ -1,5 +1,7 @@
 // A model call: its request and its reply.
+import { useRef } from "react";
 import type { Span, SpanContent } from "../../../api/schema";
+import { Button } from "../../../components/Button";
 import { JsonView } from "../../../components/JsonView";
 import { LongText } from "../../../components/LongText";
 import { isObject, messagesInText, parsed } from "../../../components/messages/chat";
@@ -13,16 +15,34 @@ import { attribute } from "./useSpan";
 import { Whole } from "./Whole";
 
 export function ModelCall({ content }: { content: SpanContent }) {
+  const reply = useRef<HTMLDivElement>(null);
+  const toReply = () => {
+    reply.current?.scrollIntoView({ block: "start" });
+    reply.current?.focus({ preventScroll: true });
+  };
   return (
     <>
       <Parameters span={content.span} />
       <Tools content={content} />
-      <Side content={content} side="input" title="Request">
+      <Side
+        content={content}
+        side="input"
+        title="Request"
+        about={
+          content.span.output !== null && (
+            <Button kind="quiet" small onPress={toReply}>
+              To the reply ↓
+            </Button>
+          )
+        }
+      >
         {(text) => <Messages messages={messagesInText(text, "user")} label="Request" />}
       </Side>
-      <Side content={content} side="output" title="Reply">
-        {(text) => <Messages messages={messagesInText(text, "assistant")} label="Reply" />}
-      </Side>
+      <div ref={reply} tabIndex={-1}>
+        <Side content={content} side="output" title="Reply">
+          {(text) => <Messages messages={messagesInText(text, "assistant")} label="Reply" />}
+        </Side>
+      </div>
     </>
   );
 }

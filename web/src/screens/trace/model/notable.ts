@@ -40,6 +40,7 @@ export function ownTimes(tree: Tree): Float64Array {
 }
 
 export interface Sums {
+  /** Each fault once, at the innermost failed span. */
   failed: readonly number[];
   unfinished: number;
   input: number | null;
@@ -62,11 +63,10 @@ export function sumsOf(tree: Tree): Sums {
 }
 
 function summedUp(tree: Tree): Sums {
-  const failed: number[] = [];
+  const failed = faults(tree);
   const sums = { unfinished: 0, unpriced: 0 };
   let [input, output, cost]: (number | null)[] = [null, null, null];
   for (let place = 0; place < tree.count; place += 1) {
-    if (textAt(tree, tree.statuses, place) === "error") failed.push(place);
     if (has(tree, place, FLAG.unfinished)) sums.unfinished += 1;
     const isCall = isModelCall(textAt(tree, tree.kinds, place));
     if (!isCall || has(tree, place, FLAG.uncounted | FLAG.elsewhere)) continue;
@@ -78,6 +78,19 @@ function summedUp(tree: Tree): Sums {
   }
   const dollars = cost == null ? null : cost / 1e9;
   return { failed, ...sums, input: input ?? null, output: output ?? null, cost: dollars };
+}
+
+/** The failed spans without those that contain another failed span: the failure reached them. */
+function faults(tree: Tree): number[] {
+  const around = new Set<number>();
+  const failed: number[] = [];
+  for (let place = tree.count - 1; place >= 0; place -= 1) {
+    const isFailed = textAt(tree, tree.statuses, place) === "error";
+    if (!isFailed && !around.has(place)) continue;
+    if (isFailed && !around.has(place)) failed.push(place);
+    around.add(tree.parents[place] ?? -1);
+  }
+  return failed.reverse();
 }
 
 function plus(sum: number | null | undefined, value: number | null | undefined): number | null {

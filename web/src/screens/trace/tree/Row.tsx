@@ -2,7 +2,7 @@
 import { memo } from "react";
 import { letterOf } from "../../../components/Badge";
 import { SpanName } from "../../../components/SpanName";
-import { duration, shortCost, shortCount } from "../../../format/numbers";
+import { cost, duration, shortCount } from "../../../format/numbers";
 import { FLAG, has, hasChildren, shownNameAt, type Tree, textAt } from "../model/tree";
 import type { Zoom } from "../model/zoom";
 import styles from "./Tree.module.css";
@@ -78,7 +78,7 @@ export const Row = memo(function Row(props: Props) {
             {tokens(tree, place)}
           </div>
           <div role="gridcell" className={styles.cost}>
-            {tree.costs[place] == null ? "" : shortCost((tree.costs[place] ?? 0) / 1e9)}
+            {tree.costs[place] == null ? "" : cost((tree.costs[place] ?? 0) / 1e9)}
           </div>
         </>
       )}

@@ -1,5 +1,4 @@
-// A list with the detail of one row: next to it if there is room, otherwise over its edge, so that
-// no row moves.
+// A list with the detail of one row: next to it, or below it on a narrow page.
 import { type ReactNode, Suspense, useRef } from "react";
 import { Button } from "../../../components/Button";
 import { Loading } from "../../../components/States";
@@ -29,7 +28,7 @@ export function PeekBeside({ what, peeked, onClose, panel, children }: Props) {
     peeked !== undefined,
   );
   return (
-    <div className={styles.beside} ref={whole}>
+    <div className={styles.beside} ref={whole} data-list-area={peeked ? "peek" : ""}>
       <div className={styles.list}>{children}</div>
       {peeked !== undefined && (
         <aside className={styles.panel} aria-label={`The ${what} next to the list`}>
