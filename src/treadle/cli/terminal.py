@@ -137,7 +137,9 @@ class Terminal:
                 return
         # The state line already shows how long nothing has arrived.
         if not isinstance(event, ev.ModelWaiting):
-            self._set_state(activity(event) or self._state)
+            self._clear_status()
+            if (state := activity(event)) is not None:  # other events do not end the wait
+                self._set_state(state)
         if isinstance(event, ev.ModelDelta) and not event.reasoning:
             self._answer(self._splitter.feed(event.text), raw=event.text)
             self._preview()
