@@ -54,6 +54,7 @@ async def test_failed_check_is_shown_live_and_handed_to_the_model(
         screen = await start(terminal)
         await terminal.until(lambda: "begins [/] here" in terminal.text())
         assert screen.ran is None
+        assert "r run again  Esc close" in terminal.text()
         (repo / "go").touch()
         await terminal.until(lambda: "calc.py:3:1" in terminal.text())
         assert "unexpected [b] name" in terminal.text()
@@ -61,6 +62,7 @@ async def test_failed_check_is_shown_live_and_handed_to_the_model(
         await terminal.until(
             lambda: "words than one row shows in 80 columns" in " ".join(terminal.text().split())
         )
+        assert "m hand to the model  o output  Enter open  Esc close" in terminal.text()
         await terminal.pilot.press("m")
         await terminal.until(lambda: not isinstance(terminal.app.screen, CheckScreen))
         assert "[output of make test: " in terminal.text()

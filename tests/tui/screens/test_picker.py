@@ -35,6 +35,7 @@ class Names(Picker[str, str]):
     """Chooses a name."""
 
     TITLE_TEXT: ClassVar[str] = "Names"
+    ENTER = "Name"
 
     def __init__(self, names: Sequence[str], error: TreadleError | None = None) -> None:
         super().__init__()
@@ -241,3 +242,23 @@ def test_headings_without_rows_are_left_out() -> None:
     rows = [row("A", None), row("apple", "1"), row("B", None), row("brick", "2")]
     assert [each.key for each in filtered(rows, "BRI")] == ["B", "brick"]
     assert [each.key for each in filtered(rows, "x")] == []
+
+
+async def test_the_list_says_that_it_is_read_and_what_enter_does() -> None:
+    picker = Names(["one"])
+    picker.gate.clear()
+    app = Window(picker)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "Names  reading …" in "\n".join(lines(app))
+        assert "Enter name" in lines(app)[-2]
+        picker.gate.set()
+        await settled(pilot)
+        assert "reading" not in "\n".join(lines(app))
+
+
+async def test_a_list_that_cannot_be_read_is_no_longer_being_read() -> None:
+    app = Window(Names([], StoreError("The file is damaged.")))
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        assert "reading" not in "\n".join(lines(app))

@@ -27,8 +27,9 @@ from treadle.tui.text import foreign_line
 from treadle.visible import printable
 
 _PLACEHOLDERS = (
-    "Ask about the code. @ attaches code, / runs a command, ! runs the shell.",
-    "Ask. @ code, / commands, ! shell",
+    "Ask about the code. @ attaches code, / runs a command, ! runs the shell, F1 lists the keys.",
+    "Ask. @ attaches code, / runs a command, ! runs the shell, F1 lists keys.",
+    "Ask. @ code, / commands, F1 keys",
     "Ask.",
 )
 """Texts of an empty prompt, longest first. The first one that fits is shown."""

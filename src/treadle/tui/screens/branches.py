@@ -24,6 +24,7 @@ class BranchesScreen(Picker[Exchange, Session]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*LIST_BINDINGS, *CLOSE_BINDINGS]
     TITLE_TEXT = "Branches"
+    ENTER = "Continue"
     FILTER = "Type to find a message. Enter continues after it."
     NO_MATCH = "No message matches."
 

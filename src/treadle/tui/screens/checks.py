@@ -19,11 +19,11 @@ from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic, Sever
 from treadle.display.check_results import location, output_lines, result_lines, summary_line
 from treadle.errors import TreadleError
 from treadle.tools.approvals.question import Program
-from treadle.tui.actions import Where, actions_in
+from treadle.tui.actions import Action, Where, actions_in
 from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.draft import CommandOutput
 from treadle.tui.screens.key_line import KeyLine
-from treadle.tui.screens.picker import LIST_BINDINGS, Picker
+from treadle.tui.screens.picker import LIST_BINDINGS, Picker, choose_action
 from treadle.tui.screens.row_list import Row, RowList, fields
 from treadle.tui.text import foreign, foreign_line
 from treadle.tui.workbench import Workbench
@@ -53,6 +53,7 @@ class ChecksScreen(Picker[Check, CommandOutput]):
     """
 
     TITLE_TEXT = "Checks"
+    ENTER = "Run"
     EMPTY = (
         "Treadle found no checks in this repository. Set them in [checks.commands] of the "
         "configuration."
@@ -147,9 +148,15 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
             yield Log(max_lines=_SHOWN_LINES)
             yield self._results
             yield Static(id="result")
-            yield KeyLine(
-                [*actions_in(Where.CHECK), *actions_in(Where.LIST)[:1], *actions_in(Where.OVERLAY)]
-            )
+            yield KeyLine(self._present_keys())
+
+    def _present_keys(self) -> Sequence[Action]:
+        """The actions that have an effect in the present state of the run."""
+        found = bool(self._results.rows)
+        works = {"rerun_check": True, "hand_to_model": self.ran is not None, "show_output": found}
+        shown = [action for action in actions_in(Where.CHECK) if works[action.name]]
+        choose = [choose_action("Open")] if self.has_class("-results") else []
+        return [*shown, *choose, *actions_in(Where.OVERLAY)]
 
     def on_mount(self) -> None:
         """Start the check."""
@@ -172,6 +179,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
     async def _run(self) -> None:
         self.ran = None
         self.remove_class("-results")
+        self._results.show_rows(())
         self.query_one(Log).clear()
         self._lines.clear()
         self._count = 0
@@ -225,6 +233,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
 
     def _show_state(self, content: Content) -> None:
         self.query_one("#state", Static).update(content)
+        self.query_one(KeyLine).show(self._present_keys())
 
     # The methods that run the actions in `treadle.tui.actions`.
 
@@ -248,6 +257,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
         shows_results = bool(self._results.rows) and not self.has_class("-results")
         self.set_class(shows_results, "-results")
         (self._results if shows_results else self.query_one(Log)).focus()
+        self.query_one(KeyLine).show(self._present_keys())
 
     @work(exclusive=True, group="editor")
     async def action_choose(self) -> None:

@@ -69,6 +69,7 @@ class ContextPlanScreen(Picker[Part, None]):
     PLACE = Where.CONTEXT_PLAN
     FILTER = None
     TITLE_TEXT = "Context plan"
+    ENTER = None  # the key of `leave_out` is listed
 
     def __init__(
         self, workbench: Workbench, read: ReadPlan, conversation_id: UUID | None = None

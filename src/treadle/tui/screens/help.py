@@ -46,6 +46,7 @@ class Help(Picker[Entry, str]):
     """Lists the keys of a screen. The result is the name of an action to run."""
 
     TITLE_TEXT = "Keys and commands"
+    ENTER = "Run"
     NO_MATCH = "No key or command matches."
     HAS_PREVIEW: ClassVar[bool] = False
 

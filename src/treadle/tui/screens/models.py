@@ -48,6 +48,7 @@ class ModelsScreen(Picker[Choice, str]):
         *bindings(Where.MODELS, priority=True),
     ]
     TITLE_TEXT = "Models"
+    ENTER = "Use"
     PLACE = Where.MODELS
     FILTER = "Type to find a model. “tools” or “images” finds models that take them."
     EMPTY = "No provider is set up, so there are no models."

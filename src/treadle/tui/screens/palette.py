@@ -20,6 +20,7 @@ class Palette(Picker[Action, str]):
     """Lists `actions`, best match first. The result is the name of the chosen action."""
 
     TITLE_TEXT = "Command palette"
+    ENTER = "Run"
     FILTER = "Type the name of an action"
     HAS_PREVIEW: ClassVar[bool] = False
     NO_MATCH = "No action has such a name."

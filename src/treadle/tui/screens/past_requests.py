@@ -23,6 +23,7 @@ class PastRequestsScreen(Picker[Span, tuple[str, str]]):
     """Lets the person choose a request, and returns the ids of its trace and its span."""
 
     TITLE_TEXT = "Past requests"
+    ENTER = "Show"
     FILTER = "Type to find a request by its prompt or model"
     EMPTY = "No request of this conversation is recorded."
     NO_MATCH = "No request matches."

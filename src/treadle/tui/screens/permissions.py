@@ -27,6 +27,7 @@ class PermissionsScreen(Picker[Permission, None]):
     """The permissions of the repository: the permanent ones, then those of conversations."""
 
     TITLE_TEXT = "Permissions"
+    ENTER = "Show"
     PLACE = Where.PERMISSIONS
     FILTER = None
     EMPTY = (

@@ -8,6 +8,7 @@ terminal, it is below the list. A small terminal shows no preview.
 import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
 from textual import events, work
@@ -19,7 +20,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from treadle.errors import TreadleError
-from treadle.tui.actions import Where, actions_in
+from treadle.tui.actions import Action, Where, actions_in
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.key_line import KeyLine
 from treadle.tui.screens.row_list import Row, RowList
@@ -81,6 +82,8 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
 
     TITLE_TEXT: ClassVar[str]
     """The name of the overlay, in its title line."""
+    ENTER: ClassVar[str | None]
+    """What Enter does with the highlighted row. None if the last line does not list this key."""
     PLACE: ClassVar[Where | None] = None
     """The part of the terminal whose actions this picker has."""
     FILTER: ClassVar[str | None] = "Type to filter"
@@ -200,9 +203,9 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         """Create the parts of the picker."""
         self.set_class(not self.HAS_PREVIEW, "-plain")
         places = [self.PLACE] if self.PLACE else []
-        close, choose = actions_in(Where.OVERLAY), actions_in(Where.LIST)[:1]
+        close = actions_in(Where.OVERLAY)
         with Vertical(id="panel"):
-            yield Static(Content(self.TITLE_TEXT), id="title")
+            yield Static(self._title("reading …"), id="title")
             if self.FILTER is not None:
                 field = Input(self._query, placeholder=self.FILTER, id="filter", compact=True)
                 field.cursor_blink = False  # a blinking cursor needs a timer
@@ -212,6 +215,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
                 with VerticalScroll(id="preview", can_focus=False):
                     yield Static(id="preview-text")
             yield Static(id="message")
+            choose = [] if self.ENTER is None else [choose_action(self.ENTER)]
             yield KeyLine([*choose, *actions_in(*places), *close])
 
     def on_mount(self) -> None:
@@ -267,6 +271,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
             rows = await self.find_rows(query)
         except TreadleError as error:
             self._list.show_rows(())
+            self.query_one("#title", Static).update(Content(self.TITLE_TEXT))
             self.show_error(error)
             return
         (message, is_error), self._message = self._message, ("", False)
@@ -278,9 +283,11 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         elif not rows or self._is_empty:
             self._is_empty = not rows
             self.show_message("" if rows else self._absence)
-        summary = Content.assemble("  ", self.summary()).stylize("not bold $text-muted")
-        title = Content.assemble(self.TITLE_TEXT, summary)
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", Static).update(self._title(self.summary()))
+
+    def _title(self, summary: Content | str) -> Content:
+        muted = Content.assemble("  ", summary).stylize("not bold $text-muted")
+        return Content.assemble(self.TITLE_TEXT, muted)
 
     @property
     def _absence(self) -> str:
@@ -363,6 +370,12 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     def action_preview_down(self) -> None:
         """Scroll the preview down."""
         self.query_one("#preview", VerticalScroll).scroll_page_down(animate=False)
+
+
+def choose_action(title: str) -> Action:
+    """The action that chooses a row, with the name of its effect in the present list."""
+    (choose,) = (action for action in actions_in(Where.LIST) if action.name == "choose")
+    return replace(choose, title=title)
 
 
 def filtered(rows: Iterable[Row[T]], query: str) -> list[Row[T]]:

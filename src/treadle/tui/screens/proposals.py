@@ -44,6 +44,7 @@ class ProposalsScreen(Picker[ListedProposal, None]):
     """All proposals, newest first. `question_about` finds the waiting question about a proposal."""
 
     TITLE_TEXT = "Proposals"
+    ENTER = "Open"
     PLACE = Where.DECISION
     FILTER = None
     EMPTY = "There are no proposals yet. They appear here when the model edits files."

@@ -23,6 +23,7 @@ class RewindScreen(Picker[Exchange, RewindOutcome]):
     """
 
     TITLE_TEXT = "Rewind"
+    ENTER = "Show the plan"
     FILTER = "Type to find a prompt. Enter shows what changes before it happens."
     EMPTY = "The conversation has no prompt yet."
     NO_MATCH = "No prompt matches."

@@ -82,6 +82,7 @@ class RewindPlanScreen(PlanScreen[RewindScope]):
     """Rewinds the conversation, the code, or both to the state before a prompt."""
 
     TITLE_TEXT = "Go back to before"
+    ENTER = "Go back"
 
     def __init__(self, workbench: Workbench, conversation_id: UUID, exchange: Exchange) -> None:
         super().__init__()
@@ -117,6 +118,7 @@ class UndoRewindScreen(PlanScreen[UUID]):
     UndoRewindScreen { & #list, &.-wide #list { height: 1; } }
     """
     TITLE_TEXT = "Undo the newest rewind"
+    ENTER = "Undo the rewind"
 
     def __init__(self, workbench: Workbench, conversation_id: UUID) -> None:
         super().__init__()

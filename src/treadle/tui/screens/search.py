@@ -123,6 +123,7 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
     """Searches the index. The result is the code that the person attaches."""
 
     TITLE_TEXT = "Search the code"
+    ENTER = "Attach"
     PLACE = Where.SEARCH
     FILTER = "Type a symbol, a path or a question"
     EMPTY = "Type a symbol, a path or a question."

@@ -49,6 +49,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
         *bindings(Where.SESSIONS, priority=True),
     ]
     TITLE_TEXT = "Sessions"
+    ENTER = "Resume"
     PLACE = Where.SESSIONS
     FILTER = "Type to find a session by its title, model or state"
     EMPTY = "There are no sessions yet. Your first message begins one."

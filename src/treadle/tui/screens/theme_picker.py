@@ -22,6 +22,7 @@ class ThemePicker(Picker[str, str]):
     """Lists the themes. The result is the name of a theme."""
 
     TITLE_TEXT = "Theme"
+    ENTER = "Use"
     NO_MATCH = "No theme has such a name."
     HAS_PREVIEW: ClassVar[bool] = False
 

@@ -41,6 +41,7 @@ class TraceScreen(Picker[int, AnalystQuestion]):
     """Shows one trace. The value of a row is its position in the tree."""
 
     TITLE_TEXT = "Flight recorder"
+    ENTER = "Fold or unfold"
     PLACE = Where.TRACE
     FILTER = "Type to find spans by name, content of the row, or id"
     EMPTY = "The trace has no spans."
