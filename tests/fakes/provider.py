@@ -30,6 +30,7 @@ class RecordedRequest:
     path: str
     headers: dict[str, str]
     body: JsonObject
+    content: bytes = b""
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -52,7 +53,7 @@ Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
 
 
 _PLAYED = re.compile(
-    r"/(chat/completions|responses|embeddings|messages|messages/count_tokens|models/[^/]+:\w+)(\?.*)?$"
+    r"/(chat/completions|responses|embeddings|messages|messages/count_tokens|moderations|(?:images|audio|files|batches)[^?]*|models/[^/]+:\w+)(\?.*)?$"
 )
 """Matches the paths of the requests that take a script."""
 
@@ -202,7 +203,9 @@ async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
         for name, _, value in (line.partition(":") for line in lines)
     }
     content = await reader.readexactly(int(headers.get("content-length", "0")))
-    return RecordedRequest(method, path, headers, json.loads(content) if content else {})
+    is_json = "json" in headers.get("content-type", "json")
+    parsed = json.loads(content) if content and is_json else {}
+    return RecordedRequest(method, path, headers, parsed, content)
 
 
 async def _send(script: Script, writer: asyncio.StreamWriter) -> bool:

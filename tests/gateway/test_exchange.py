@@ -407,7 +407,7 @@ async def test_invalid_requests_are_refused_in_openais_format(tmp_path: Path) ->
                     "/chat/completions", content=b"{}", headers={"content-encoding": "gzip"}
                 ),
                 await gateway.http.get("/chat/completions"),
-                await gateway.http.post("/audio/speech", content=b"{}"),
+                await gateway.http.post("/completions", content=b"{}"),
             ]
     codes = [(a.status_code, a.json()["error"]["code"]) for a in answers]
     assert codes == [

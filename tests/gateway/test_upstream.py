@@ -46,5 +46,5 @@ async def test_calls_use_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 async def test_an_unused_address_is_not_reachable(base_url: str) -> None:
     async with Upstream() as upstream:
         with pytest.raises(ProviderError) as failed:
-            await upstream.post(Endpoint("p", "m", base_url), "/x", [], b"{}", stream=False)
+            await upstream.send(Endpoint("p", "m", base_url), "/x", [], b"{}", stream=False)
     assert failed.value.kind is FaultKind.CONNECTION

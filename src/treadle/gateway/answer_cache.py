@@ -55,7 +55,7 @@ class AnswerCache:
 
     def key(self, request: CallRequest) -> bytes | None:
         """The cache key of a request, or None if the cache must not answer the request."""
-        if not self.enabled or _declined(request):
+        if not self.enabled or request.operation.passes_through or _declined(request):
             return None
         digest = blake2b(digest_size=32)
         headers = [(n, v) for n, v in request.headers if n in self._key_headers]

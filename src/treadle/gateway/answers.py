@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from treadle.gateway import anthropic_answers, gemini_answers
+from treadle.gateway import anthropic_answers, gemini_answers, media_answers
 from treadle.gateway.apis import Api, Operation
 from treadle.gateway.attempts import COPY_LIMIT, Attempt
 from treadle.gateway.conversion import merge_assistant_messages, messages_of_items
@@ -40,19 +40,26 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
     blocks = _decode(attempt.blocks, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(block for _, block in blocks))
-    streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
     try:
-        if (read := _NATIVE.get(request.target.api)) is not None:
-            return read(attempt.endpoint, blocks, streamed=streamed)
-        if streamed and request.operation is Operation.RESPONSES:
-            return _responses_stream(attempt.endpoint, blocks)
-        if streamed:
-            return _chat_stream(request, attempt.endpoint, blocks)
-        return _read_body(request, attempt.endpoint, b"".join(block for _, block in blocks))
+        return _read_success(request, attempt, blocks)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # A malformed answer must not prevent the recording of the call's other values.
         kind = f"unreadable answer ({type(error).__name__})"
         return Read(error=attempt.error, error_type=kind, unreadable=True)
+
+
+def _read_success(request: CallRequest, attempt: Attempt, blocks: Iterable[Timed]) -> Read:
+    streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
+    if request.operation.passes_through:
+        model_call = request.operation.makes_media
+        return media_answers.read(attempt, list(blocks), model_call=model_call)
+    if (read := _NATIVE.get(request.target.api)) is not None:
+        return read(attempt.endpoint, blocks, streamed=streamed)
+    if streamed and request.operation is Operation.RESPONSES:
+        return _responses_stream(attempt.endpoint, blocks)
+    if streamed:
+        return _chat_stream(request, attempt.endpoint, blocks)
+    return _read_body(request, attempt.endpoint, b"".join(block for _, block in blocks))
 
 
 def _failure(attempt: Attempt, content: bytes) -> Read:

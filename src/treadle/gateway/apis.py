@@ -34,11 +34,31 @@ class Operation(StrEnum):
     EMBEDDINGS = "embeddings"
     GENERATE_CONTENT = "generate_content"
     COUNT_TOKENS = "count_tokens"
+    IMAGES = "images"
+    AUDIO = "audio"
+    MODERATIONS = "moderations"
+    FILES = "files"
+    BATCHES = "batches"
+
+    @property
+    def passes_through(self) -> bool:
+        """Whether the body of a call may be a file or a form, and its answer may be media."""
+        return self in _PASSING
+
+    @property
+    def makes_media(self) -> bool:
+        """Whether a model reads or makes images or sound."""
+        return self in {Operation.IMAGES, Operation.AUDIO}
 
     @property
     def generates(self) -> bool:
         """Whether the model generates messages."""
         return self in {Operation.CHAT, Operation.RESPONSES, Operation.GENERATE_CONTENT}
+
+
+_PASSING = frozenset({
+    Operation.IMAGES, Operation.AUDIO, Operation.MODERATIONS, Operation.FILES, Operation.BATCHES,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +74,7 @@ class Target:
     api: Api = Api.OPENAI
     model: str | None = None
     stream: bool = False
+    method: str = "POST"
 
     def path_for(self, model: str) -> str:
         """The path below the address of a provider, for its model `model`."""
@@ -84,8 +105,12 @@ _GEMINI_METHODS = {
     "countTokens": Operation.COUNT_TOKENS,
 }
 
+_PASSED = re.compile(r"/v1(/(images|audio|moderations|files|batches)(?:/[\w-][\w.-]*)*)", re.ASCII)
+
 PATHS = (
     *_TARGETS,
+    *(f"/v1/{operation.value}" for operation in sorted(_PASSING)),
+    *(f"/v1/{operation.value}/{{rest:path}}" for operation in sorted(_PASSING)),
     "/v1/models",
     *(f"/{version}/models/{{model:path}}" for version in ("v1", "v1beta", "v1alpha")),
 )
@@ -93,7 +118,10 @@ PATHS = (
 
 
 def find_target(method: str, path: str) -> Target | None:
-    """The target of a request, or None if it is not a call of a model."""
+    """The target of a request, or None if the gateway does not forward the request."""
+    passed = _PASSED.fullmatch(path)
+    if passed is not None and method in {"GET", "POST", "DELETE"}:
+        return Target(Operation(passed[2]), passed[1], method=method)
     if method != "POST":
         return None
     match = _GEMINI.fullmatch(path)

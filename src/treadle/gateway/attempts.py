@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from treadle.gateway.budgets import Used
 from treadle.gateway.request import CallRequest, new_span_id
+from treadle.gateway.uploads import SentUpload
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
@@ -20,7 +21,7 @@ class Attempt:
     """One request to a provider, and the parts of its answer with their times."""
 
     endpoint: Endpoint
-    body: bytes = field(repr=False)
+    body: bytes | SentUpload = field(repr=False)
     span_id: str = field(default_factory=new_span_id)
     start_ns: int = field(default_factory=time.time_ns)
     end_ns: int = 0
@@ -33,11 +34,15 @@ class Attempt:
     interrupted: bool = False
     """Whether the client left before the end of the answer."""
 
-    def add(self, block: bytes) -> None:
-        """Record a part of the answer, unless the answer exceeds `COPY_LIMIT`."""
+    def add(self, block: bytes, recorded: bytes | None = None) -> None:
+        """Record a part of the answer, unless the answer exceeds `COPY_LIMIT`.
+
+        `recorded` is the part without its media, if it may contain media.
+        """
         self.size += len(block)
-        if self.size <= COPY_LIMIT:
-            self.blocks.append((time.time_ns(), block))
+        kept = block if recorded is None else recorded
+        if kept and self.size <= COPY_LIMIT:
+            self.blocks.append((time.time_ns(), kept))
 
     @property
     def is_cut(self) -> bool:

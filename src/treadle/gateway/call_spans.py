@@ -20,6 +20,7 @@ from treadle.gateway.apis import Api, Operation
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
 from treadle.gateway.conversion import merge_assistant_messages, messages_of_request
+from treadle.gateway.media_filter import MediaFilter
 from treadle.gateway.native_requests import (
     anthropic_request_messages,
     chat_tools,
@@ -87,6 +88,9 @@ _NATIVE_CONTENTS = _CONTENTS | {
 }  # fmt: skip
 """These parameters in the APIs of Anthropic and Gemini."""
 
+_FILES = frozenset({"file", "image", "images", "mask"})
+"""The fields of a request that contain media."""
+
 _RESOURCE = {
     "service.name": "treadle",
     "otel.scope.name": "treadle.gateway",
@@ -134,7 +138,7 @@ class _Shared:
         attributes: dict[str, JsonValue] = {
             "gen_ai.operation.name": request.operation.value,
             "gen_ai.provider.name": endpoint.provider,
-            "gen_ai.request.model": endpoint.model,
+            **({"gen_ai.request.model": endpoint.model} if endpoint.model else {}),
             "server.address": parts.hostname or "",
             **_request_attributes(request),
             **_answer_attributes(attempt, read),
@@ -144,6 +148,9 @@ class _Shared:
         if request.target.api is Api.OPENAI and request.operation.generates:
             kind = "responses" if request.operation is Operation.RESPONSES else "chat_completions"
             attributes["openai.api.type"] = kind
+        if request.operation.passes_through:
+            attributes["http.request.method"] = request.target.method
+            attributes["url.path"] = request.target.path
         if number > 1:
             attributes["treadle.gateway.attempt"] = number
         single = self._call.single
@@ -161,7 +168,8 @@ class _Shared:
         return self._own(
             replace(
                 span,
-                name=f"{span.operation} {endpoint.model}",
+                name=f"{span.operation} {endpoint.model}".strip(),
+                kind=SpanKind.MODEL if request.operation.makes_media else span.kind,
                 parent_id=self._context.parent_id if single else self._call.span_id,
                 status=SpanStatus.CANCELLED if attempt.interrupted else status,
                 error=error,
@@ -286,6 +294,8 @@ class _Shared:
             return 0.0, CostSource.PRICES
         if read.cost is not None:
             return read.cost, CostSource.REPORTED
+        if self._request.operation.passes_through:
+            return None, None  # the price table has no prices of images and sound
         usage = billed_usage(span.kind, span.tokens)
         return cost_and_source(_price(endpoint, read.response_model, usage))
 
@@ -321,8 +331,10 @@ def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
     attributes: dict[str, JsonValue] = {}
     api = request.target.api
     contents = _CONTENTS if api is Api.OPENAI else _NATIVE_CONTENTS
+    if request.operation.passes_through:
+        contents = contents | _FILES | {"prompt"}
     prefix = "treadle.request." if api is Api.OPENAI else f"treadle.{api.value}.request."
-    for name, value in request.parameters.items():
+    for name, value in _recorded_values(request).items():
         if name in contents or value is None:
             continue
         known = _PARAMETERS.get(name)
@@ -364,9 +376,33 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _recorded_values(request: CallRequest) -> Mapping[str, object]:
+    """The parameters of a request, without media."""
+    if not request.operation.passes_through:
+        return request.parameters
+    text = json.dumps(request.parameters).encode()
+    values: dict[str, object] = json.loads(MediaFilter().feed(text))
+    return values
+
+
+def _media_input(request: CallRequest) -> str | None:
+    """The input of a call about media: a message for a model, or all parameters."""
+    values = _recorded_values(request)
+    if not request.operation.makes_media:
+        return _to_json(values) if values else None
+    texts = [values.get(name) for name in ("prompt", "input")]
+    files = [value for name, value in values.items() if name.partition("[")[0] in _FILES]
+    content = [
+        each if isinstance(each, str) else json.dumps(each) for each in (*texts, *files) if each
+    ]
+    return _to_json([{"role": "user", "content": "\n".join(content)}])
+
+
 def _input(request: CallRequest) -> str | None:
     """The input of the call: messages in the form of chat requests, or texts to embed."""
     values = request.body.values
+    if request.operation.passes_through:
+        return _media_input(request)
     if request.target.api is Api.ANTHROPIC:
         return _to_json(anthropic_request_messages(values))
     if request.target.api is Api.GEMINI:

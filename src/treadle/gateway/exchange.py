@@ -11,13 +11,16 @@ from treadle.clock import Clock
 from treadle.config.gateway import GatewaySettings
 from treadle.gateway.answer_cache import AnswerCache, Kept
 from treadle.gateway.answers import UsageFilter, unpacked
-from treadle.gateway.apis import Api
+from treadle.gateway.apis import Api, Operation
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, planned_use
+from treadle.gateway.media_answers import records_content
+from treadle.gateway.media_filter import MediaFilter
 from treadle.gateway.refusals import RefusalError
-from treadle.gateway.request import Body, traceparent
+from treadle.gateway.request import Body, CallRequest, traceparent
 from treadle.gateway.routing import Router
+from treadle.gateway.uploads import SentUpload
 from treadle.gateway.upstream import Upstream, authorization, fault, forwarded, returned
 from treadle.llm import provider_errors
 from treadle.llm.client import Backoff
@@ -110,7 +113,7 @@ class Exchange:
         """
         await self._pass_breakpoints()
         call, parts = self._call, self._parts
-        call.budgets = parts.budgets.covering(call.request)
+        call.budgets = _budgets(call.request, parts.budgets)
         await parts.budgets.check(call.budgets)
         self._cache_key = parts.cache.key(call.request)
         kept = parts.cache.get(self._cache_key) if self._cache_key is not None else None
@@ -135,7 +138,12 @@ class Exchange:
 
     async def _pass_breakpoints(self) -> None:
         call, breakpoints = self._call, self._parts.breakpoints
-        found = breakpoints.matching(call.request)
+        request = call.request
+        found = (
+            None
+            if request.upload or request.target.method != "POST"
+            else (breakpoints.matching(request))
+        )
         if found is None:
             return
         begun, original = time.time_ns(), call.request.body.text
@@ -224,10 +232,16 @@ class Exchange:
 
     async def _new_attempt(self, endpoint: Endpoint, *, ask_for_usage: bool) -> Attempt:
         request = self._call.request
-        body = request.content
+        body: bytes | SentUpload = request.content
+        if request.upload is not None:
+            body = request.upload.sent_with(endpoint.model if request.named_model else None)
+            attempt = Attempt(endpoint, body)
+            self._call.attempts.append(attempt)
+            return attempt
         in_body = request.target.api is not Api.GEMINI  # Gemini has the model in the URL
+        in_body = in_body and request.named_model is not None
         if ask_for_usage or (in_body and request.body.values.get("model") != endpoint.model):
-            if len(body) < _LARGE:
+            if len(request.content) < _LARGE:
                 body = request.body.encode(endpoint.model, ask_for_usage=ask_for_usage)
             else:
                 body = await asyncio.to_thread(
@@ -244,17 +258,21 @@ class Exchange:
         """
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
+        if request.operation.passes_through:  # media in a compressed answer cannot be removed
+            headers = [each for each in headers if each[0] != "accept-encoding"]
+            headers.append(("accept-encoding", "identity"))
         headers += authorization(endpoint, request.key_header(endpoint.api_key))
         headers.append(self._parts.upstream.hops.onward())
         if request.context.parent_id is not None:
             headers.append(("traceparent", traceparent(request.context.trace_id, attempt.span_id)))
         try:
-            response = await self._parts.upstream.post(
+            response = await self._parts.upstream.send(
                 endpoint,
                 request.target.path_for(endpoint.model) + request.query,
                 headers,
                 attempt.body,
                 stream=request.stream,
+                method=request.target.method,
             )
         except ProviderError as error:
             return self._failed(attempt, error)
@@ -347,8 +365,9 @@ class Exchange:
             headers.append((b"x-treadle-cache", b"miss"))
         await self._start(response.status, headers)
         try:
+            recorded = _recorded_part(self._call.request, attempt)
             async for block in response.content.iter_any():
-                attempt.add(block)
+                attempt.add(block, recorded(block))
                 shown = block if filtering is None else filtering.feed(block)
                 if shown:
                     left -= len(shown)
@@ -394,6 +413,32 @@ class Exchange:
         if call.hold is not None:
             own["x-treadle-held"] = call.hold.decision
         await self._sink.start(status, [*headers, *encoded(own)])
+
+
+def _recorded_part(request: CallRequest, attempt: Attempt) -> Callable[[bytes], bytes | None]:
+    """Return a function that removes media from a part of the answer before it is recorded."""
+    if not request.operation.passes_through:
+        return lambda _: None
+    kinds = (attempt.headers.get(name, "") for name in ("content-type", "content-encoding"))
+    if request.target.path.endswith("/content") or not records_content(*kinds):
+        return lambda _: b""
+    return MediaFilter().feed
+
+
+def _budgets(request: CallRequest, budgets: Budgets) -> tuple[str, ...]:
+    """The budgets that count a call. Files and requests for results cost nothing by themselves."""
+    if request.target.method != "POST" or request.operation is Operation.FILES:
+        return ()
+    names = budgets.covering(request)
+    if names and request.operation is Operation.BATCHES and request.target.path == "/batches":
+        raise RefusalError(
+            f"The budget {names[0]!r} cannot count a batch, whose calls are made later.",
+            hint="Send the calls one by one, or start the batch without the gateway.",
+            status=403,
+            code="batch_uncounted",
+            headers={"x-should-retry": "false"},
+        )
+    return names
 
 
 async def read_body(content: bytes) -> Body:

@@ -39,6 +39,7 @@ from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import Body, CallRequest, read_context
 from treadle.gateway.routing import Router
+from treadle.gateway.uploads import Upload
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
 from treadle.llm.client import Backoff
@@ -53,7 +54,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _CHAT = Target(Operation.CHAT, "/chat/completions")
 _SERVED = {
-    Api.OPENAI: "GET /v1/models, POST /v1/chat/completions, /v1/responses or /v1/embeddings",
+    Api.OPENAI: "GET /v1/models, POST /v1/chat/completions, /v1/responses, /v1/embeddings, or a "
+    "path below /v1/images, /v1/audio, /v1/moderations, /v1/files or /v1/batches",
     Api.ANTHROPIC: "POST /v1/messages or /v1/messages/count_tokens",
     Api.GEMINI: "POST /v1beta/models/MODEL:generateContent or MODEL:streamGenerateContent",
 }
@@ -226,17 +228,39 @@ class Gateway:
             await _refuse(send, error, api)
 
     async def _call(self, target: Target, scope: Message, receive: Receive, send: Send) -> None:
-        start_ns = time.time_ns()
         headers = _headers(scope)
+        upload: Upload | None = None
         try:
-            content = await self._read(receive)
-            if content is None:
-                return  # the client has left
-            _refuse_encoded(headers)
-            body = await read_body(content)
-        except RefusalError as error:
+            is_json = target.method == "POST" and _is_json(headers)
+            if target.operation.passes_through and not is_json:
+                upload = Upload(dict(headers).get("content-type", ""))
+            await self._record(target, headers, upload, scope, receive, send)
+        except RefusalError as error:  # before the call began
             await _refuse(send, error, target.api)
-            return
+        finally:
+            if upload is not None:
+                upload.close()
+
+    async def _record(  # noqa: PLR0917  (a call needs these)
+        self,
+        target: Target,
+        headers: tuple[tuple[str, str], ...],
+        upload: Upload | None,
+        scope: Message,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer and record a call. Raises RefusalError if its body is invalid."""
+        start_ns = time.time_ns()
+        blocks: list[bytes] = []
+        if not await self._read(receive, blocks.append if upload is None else upload.write):
+            return  # the client has left
+        _refuse_encoded(headers)
+        content = b"".join(blocks)
+        if upload is not None:
+            body = Body("", upload.values, (), 0)
+        else:
+            body = await read_body(content)
         by_name = dict(headers)
         request = CallRequest(
             target,
@@ -246,6 +270,7 @@ class Gateway:
             _query(scope, target.api),
             read_context(by_name, body.values),
             _key(by_name) or _key_in_query(scope, target.api),
+            upload,
         )
         self._calls += 1
         call = Finished(request, start_ns)
@@ -280,9 +305,12 @@ class Gateway:
         finally:
             client.unwatch()
 
-    async def _read(self, receive: Receive) -> bytes | None:
-        """The whole body, or None when the client left before the body was complete."""
-        blocks, size = [], 0
+    async def _read(self, receive: Receive, keep: Callable[[bytes], object]) -> bool:
+        """Pass each part of the body to `keep`.
+
+        Returns false when the client left before the body was complete.
+        """
+        size = 0
         while True:
             try:
                 message = await receive()
@@ -290,11 +318,11 @@ class Gateway:
                 size = self._max_body + 1
                 break
             if message["type"] == "http.disconnect":
-                return None
+                return False
             block = message.get("body", b"")
             size += len(block)
             if size <= self._max_body:
-                blocks.append(block)
+                keep(block)
             if not message.get("more_body", False):
                 break
         if size > self._max_body:
@@ -304,7 +332,7 @@ class Gateway:
                 status=413,
                 code="body_too_large",
             )
-        return b"".join(blocks)
+        return True
 
     async def _list(self, model_id: str, send: Send) -> None:
         try:
@@ -395,6 +423,10 @@ def _refuse_encoded(headers: tuple[tuple[str, str], ...]) -> None:
             status=415,
             code="unsupported_encoding",
         )
+
+
+def _is_json(headers: tuple[tuple[str, str], ...]) -> bool:
+    return any(name == "content-type" and "json" in value.lower() for name, value in headers)
 
 
 def _text(value: bytes) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.gateway.apis import Api, Operation, Target
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.uploads import Upload
 from treadle.spans.span import given_labels
 from treadle.spans.vocabularies.metadata import THREADS_IN_METADATA
 
@@ -255,6 +256,8 @@ class CallRequest:
     query: str
     context: TraceContext
     key: str | None = field(default=None, repr=False)
+    upload: Upload | None = field(default=None, repr=False)
+    """The body, if it is not JSON. In this case `content` is empty."""
 
     @property
     def operation(self) -> Operation:

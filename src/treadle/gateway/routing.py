@@ -22,6 +22,7 @@ from treadle.llm.profiles import (
     UNNAMED,
     endpoint_for,
     has_key,
+    hosted_with_key,
     native_api_of,
     unnamed_endpoint,
     variable_of,
@@ -77,6 +78,9 @@ class Router:
 
         If there are none, raises RefusalError, which names available models.
         """
+        if request.operation.passes_through and request.named_model is None:
+            provider = self._unspecified_provider(request)
+            return Plan((await self._endpoint(provider, "", request),))
         name = request.model
         for route_name, route in self._settings.gateway.routes.items():
             if _fits(route_name, route, request):
@@ -124,6 +128,20 @@ class Router:
             (key,) = self._draw.choices(range(len(weighed)), weights)
             ordered.append(weighed.pop(key)[0])
         return [*ordered, *(target for target, _ in weighed)]
+
+    def _unspecified_provider(self, request: CallRequest) -> str:
+        """The provider of a call without a model, such as a call about a file."""
+        named = dict(request.headers).get("x-treadle-provider", "").strip() or self._fallback()
+        hosted = (profile.name for profile in hosted_with_key(self._settings, self._env))
+        found = named or next((*self._settings.providers, *hosted).__iter__(), None)
+        if found is None or not self._is_provider(found):
+            raise RefusalError(
+                f"There is no provider {found[:100]!r}." if found else "No provider is configured.",
+                hint="Name a provider in the header x-treadle-provider, or set gateway.provider.",
+                status=404,
+                code="provider_not_found",
+            )
+        return found
 
     def _native_provider(self, model: str, api: Api) -> str:
         """The provider for a model name of Anthropic's or Gemini's API that names no provider.

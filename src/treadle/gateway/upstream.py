@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from treadle.gateway.uploads import SentUpload
 from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.provider_errors import ProviderError
@@ -179,23 +180,32 @@ class Upstream:
         for session in self._sessions.values():
             await session.close()
 
-    async def post(
+    async def send(
         self,
         endpoint: Endpoint,
         path: str,
         headers: Sequence[tuple[str, str]],
-        body: bytes,
+        body: bytes | SentUpload,
         *,
         stream: bool,
+        method: str = "POST",
     ) -> "aiohttp.ClientResponse":
         """Send a request, and return the answer once its head has arrived.
 
         The caller must close or release the answer. Raises ProviderError if there is no answer.
         """
         idle = endpoint.settings.idle_timeout * (1 if stream else _WHOLE_FACTOR)
-        length = ("content-length", str(len(body)))
-        data = body if len(body) <= _PIECE else _pieces(body)
-        return await self._request("POST", endpoint, path, [*headers, length], data, idle)
+        data: object = body
+        if isinstance(body, SentUpload):
+            data = body.blocks()
+        elif len(body) > _PIECE:
+            data = _pieces(body)
+        given = list(headers)
+        if body or method == "POST":
+            given.append(("content-length", str(len(body))))
+        else:
+            data = None
+        return await self._request(method, endpoint, path, given, data, idle)
 
     async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
         """Request `path`, and return the body of a successful answer.

@@ -23,7 +23,7 @@ from treadle.gateway.breakpoints import Breakpoint, HeldState
 from treadle.llm.profiles import register_keys
 from treadle.server.state import ServerState
 
-_METHODS = ["GET", "POST"]
+_METHODS = ["GET", "POST", "DELETE"]
 
 
 @asynccontextmanager
