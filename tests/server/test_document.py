@@ -10,7 +10,8 @@ from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.server import create_app
 
-BARE = {"otlp_traces", "tools_call", "traces_blob"}
+FILES = {f"trace_exports_{name}" for name in ("threads", "runs", "spans", "groups", "html")}
+BARE = {"otlp_traces", "tools_call", "traces_blob", *FILES}
 """Their answers follow a protocol or the schema of a tool, or are not JSON."""
 
 

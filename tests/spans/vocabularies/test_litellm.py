@@ -69,7 +69,7 @@ def test_asynchronous_calls_have_the_kind_of_the_others(
     assert (span.kind, span.operation) == (kind, operation)
 
 
-def test_empty_text_next_to_a_tool_call_is_no_content() -> None:
+def test_empty_text_next_to_a_tool_call_is_not_content() -> None:
     empty: JsonValue = [{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]
     span = call(
         gen_ai__output__messages=empty,

@@ -47,36 +47,28 @@ class GroupExport(Grouped):
 
 
 @router.get("/threads", response_class=Response, responses=_RESPONSES)
-async def export_threads(
-    server: CurrentServer, parameters: Annotated[ListExport, Query()]
-) -> Response:
+async def threads(server: CurrentServer, parameters: Annotated[ListExport, Query()]) -> Response:
     """Return all threads with matching spans as a file."""
     found = all_threads(server.traces, parameters.span_query(), parameters.order())
     return await _file("threads", found, parameters.format)
 
 
 @router.get("/runs", response_class=Response, responses=_RESPONSES)
-async def export_runs(
-    server: CurrentServer, parameters: Annotated[ListExport, Query()]
-) -> Response:
+async def runs(server: CurrentServer, parameters: Annotated[ListExport, Query()]) -> Response:
     """Return all runs with matching spans as a file."""
     found = all_runs(server.traces, parameters.span_query(), parameters.order())
     return await _file("runs", found, parameters.format)
 
 
 @router.get("/spans", response_class=Response, responses=_RESPONSES)
-async def export_spans(
-    server: CurrentServer, parameters: Annotated[ListExport, Query()]
-) -> Response:
+async def spans(server: CurrentServer, parameters: Annotated[ListExport, Query()]) -> Response:
     """Return all matching spans, without their full content, as a file."""
     found = all_spans(server.traces, parameters.span_query(), parameters.order())
     return await _file("spans", found, parameters.format)
 
 
 @router.get("/groups", response_class=Response, responses=_RESPONSES)
-async def export_groups(
-    server: CurrentServer, parameters: Annotated[GroupExport, Query()]
-) -> Response:
+async def groups(server: CurrentServer, parameters: Annotated[GroupExport, Query()]) -> Response:
     """Return all groups of the matching spans as a file."""
     by = read_grouping(parameters.group_by)
     found = all_groups(server.traces, by, parameters.span_query(), parameters.bucket_size)
@@ -88,7 +80,7 @@ async def export_groups(
     response_class=Response,
     responses={200: {"content": {"text/html": _TEXT}}},
 )
-async def export_html(server: CurrentServer, request: Request, reference: str) -> Response:
+async def html(server: CurrentServer, request: Request, reference: str) -> Response:
     """Return the trace, run or thread with an id as one HTML page without scripts."""
     (reference,) = ids_in_path(request, "/html/")
     subject = await asyncio.to_thread(find_subject, server.traces, reference)
