@@ -11,7 +11,8 @@ from treadle.config.model import Settings
 from treadle.server import create_app
 
 FILES = {f"trace_exports_{name}" for name in ("threads", "runs", "spans", "groups", "html")}
-BARE = {"otlp_traces", "tools_call", "traces_blob", *FILES}
+OTLP = {"otlp_traces", "otlp_logs", "otlp_metrics"}
+BARE = {"tools_call", "traces_blob", *OTLP, *FILES}
 """Their answers follow a protocol or the schema of a tool, or are not JSON."""
 
 
@@ -41,7 +42,7 @@ def test_operations_have_unique_names_and_errors_one_schema(document: dict[str, 
     assert {name: count for name, count in names.items() if count > 1} == {}
     error = {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}
     for operation in operations:
-        if operation["operationId"] != "otlp_traces":
+        if operation["operationId"] not in OTLP:
             for status in ("4XX", "5XX"):
                 assert operation["responses"][status]["content"]["application/json"] == error
     assert "HTTPValidationError" not in document["components"]["schemas"]

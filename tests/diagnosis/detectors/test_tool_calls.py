@@ -53,7 +53,7 @@ def test_empty_arguments_equal_an_empty_object() -> None:
     assert not detect([model([user("?")], [calls(("now", ""))]), tool("noon", arguments="")])
 
 
-def test_arguments_by_position_are_no_fault() -> None:
+def test_arguments_by_position_are_not_faults() -> None:
     assert not detect([model([user("?")], [calls(("add", "[1, 2]"))])])
     assert not detect([tool("3", arguments="[1, 2]")])
 

@@ -92,7 +92,7 @@ def test_figures_and_tables_of_a_small_trace(tmp_path: Path) -> None:
     ]
 
 
-def test_arguments_by_position_are_no_fault(tmp_path: Path) -> None:
+def test_arguments_by_position_are_not_faults(tmp_path: Path) -> None:
     named = [tool(f"n{n}", f"{n}", at=20 * n, arguments={"city": f"C{n}"}) for n in range(8)]
     by_position = [
         tool("list", "3", at=200, arguments=["Oslo"]),
