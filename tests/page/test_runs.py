@@ -232,6 +232,21 @@ def test_the_actions_on_a_run(shown: Page) -> None:
     expect(shown.get_by_role("complementary", name="Analyst", exact=True)).to_be_visible()
 
 
+def test_list_and_a_run_are_saved_as_files(shown: Page) -> None:
+    shown.goto("/runs?query=run:order-2&peek=order-2")
+    shown.get_by_role("button", name="Export", exact=False).click()
+    with shown.expect_download() as saved:
+        shown.get_by_role("menuitem", name="All rows as CSV").click()
+    rows = saved.value.path().read_text().splitlines()
+    beside(shown).get_by_role("button", name="Actions").click()
+    with shown.expect_download() as page:
+        shown.get_by_role("menuitem", name="Save as an HTML page").click()
+
+    assert (saved.value.suggested_filename, len(rows)) == ("runs.csv", 2)
+    assert rows[1].startswith("order-2,")
+    assert "<h1>run order-2</h1>" in page.value.path().read_text()
+
+
 def test_a_deleted_run_is_gone(page: Page, served: Served) -> None:
     call(served, "wrong-1", "A secret by mistake")
     page.goto("/runs?peek=wrong-1")
