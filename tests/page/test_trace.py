@@ -140,7 +140,7 @@ def test_gaps_are_reported(shown: Page) -> None:
     missing = row(shown, "(never recorded)")
     expect(missing.get_by_role("img", name="a parent that was never recorded")).to_be_visible()
     missing.click()
-    expect(detail(shown)).to_contain_text("Only its id is known")
+    expect(detail(shown)).to_contain_text("Other spans name this parent")
     shown.keyboard.press("e")
     expect(active(shown)).to_contain_text("orphan")
     expect(detail(shown)).to_contain_text("it broke")

@@ -24,12 +24,6 @@ def anthropic_request_messages(values: Values) -> list[Message]:
     return read_messages(given, "user")
 
 
-def _with_plain_blocks(message: object) -> object:
-    if not isinstance(message, Mapping):
-        return message
-    return {**message, "content": plain_blocks(message.get("content"))}
-
-
 def plain_blocks(content: object) -> object:
     """The content of a message of Anthropic's API, in which texts are as simple as possible.
 

@@ -77,7 +77,8 @@ def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
     found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
     if found is None:
         raise NotFoundError(
-            f"There is no trace {trace_id}.", hint="`treadle traces list` shows what was recorded."
+            f"There is no trace {trace_id!r}.",
+            hint="`treadle traces list` shows what was recorded.",
         )
     key, run_id, thread_id, start_us, last_us, root = map(plain, found)
     rows = _rows(connection.execute(_SPANS, (key,)).fetchall())
