@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.spans.runs import span
-from treadle.diagnosis.comparison import Aspect, Comparison, compare
+from treadle.diagnosis.comparison import Aspect, TraceComparison, compare
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 
@@ -52,7 +52,7 @@ def trace(*spans: Span) -> Trace:
     return Trace("t", (root, *spans))
 
 
-def compared(a: Trace, b: Trace) -> Comparison:
+def compared(a: Trace, b: Trace) -> TraceComparison:
     return compare("trace a", [a], "trace b", [b])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.diagnosis.comparison import Comparison, compare
+from treadle.diagnosis.comparison import TraceComparison, compare
 from treadle.errors import UsageError
 from treadle.spans.span import Trace
 from treadle.traces import SqliteTraceStore
@@ -12,7 +12,7 @@ _MAX_SPANS = 10_000
 """The maximum number of spans of one side, since both sides are in memory."""
 
 
-def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> Comparison:
+def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> TraceComparison:
     """Return the differences between the traces, runs or threads with the ids `a` and `b`.
 
     Raises NotFoundError and UsageError as `find_subject` does, and UsageError for a side with too

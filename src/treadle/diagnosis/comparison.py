@@ -105,7 +105,7 @@ class ToolCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TraceComparison:
     """The differences between two traces, runs or threads."""
 
     a: ComparedSide
@@ -128,11 +128,11 @@ class _Step:
 
 def compare(
     name_a: str, traces_a: Sequence[Trace], name_b: str, traces_b: Sequence[Trace]
-) -> Comparison:
+) -> TraceComparison:
     """Return the differences between two lists of traces. Each list has at least one span."""
     steps_a, steps_b = list(_steps(traces_a)), list(_steps(traces_b))
     calls_a, calls_b = _tool_calls(steps_a), _tool_calls(steps_b)
-    return Comparison(
+    return TraceComparison(
         _side(name_a, traces_a),
         _side(name_b, traces_b),
         tuple(ToolCount(name, calls_a[name], calls_b[name]) for name in sorted(calls_a | calls_b)),

@@ -7,7 +7,7 @@ from treadle.diagnosis.comparison import (
     ComparedSide,
     ComparedSpan,
     ComparedStep,
-    Comparison,
+    TraceComparison,
 )
 from treadle.display.lines import one_line
 from treadle.display.trace_tree import describe
@@ -17,7 +17,7 @@ from treadle.visible import in_line
 _UNKNOWN = "unknown"
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
+def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
     """Yield the totals of both sides, the tools, and the steps with their differences."""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         yield f"{letter}  {in_line(side.name)}"

@@ -13,7 +13,7 @@ from pydantic import Field
 from treadle.app.context_plan import ContextPlan
 from treadle.app.recorded_context import recorded_plan
 from treadle.app.trace_comparison import compare_recorded
-from treadle.diagnosis.comparison import Comparison
+from treadle.diagnosis.comparison import TraceComparison
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
@@ -271,7 +271,7 @@ async def trace_view(server: CurrentServer, request: Request, trace_id: str) -> 
     return await json_response(request, lambda: view_trace(server.traces.trace(reference)))
 
 
-@router.get("/comparison", response_class=Response, responses=json_responses(Comparison))
+@router.get("/comparison", response_class=Response, responses=json_responses(TraceComparison))
 async def comparison(server: CurrentServer, request: Request, a: str, b: str) -> Response:
     """Return the differences between two traces, runs or threads, step by step.
 
