@@ -135,6 +135,27 @@ def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> Non
     assert [line.split()[0] for line in other] == ["TRACE", "three", "one"]
 
 
+def test_filter_resolves_the_abbreviated_id_of_a_trace(tmp_path: Path) -> None:
+    first, second = f"{'97dd' * 7}0001", f"{'97dd' * 7}0002"
+    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    store.write([*run(first, 0, "a"), *run("80f5" * 8, 1, "b"), *run(second, 2, "c")])
+    store.close()
+    shown = lines(treadle("traces", "list", home=tmp_path))[2].split()[0]
+
+    found = lines(treadle("traces", "list", f"trace:{shown}", home=tmp_path))
+    others = lines(treadle("traces", "list", f"not trace:{shown}", home=tmp_path))
+    several = treadle("traces", "list", "trace:97dd", home=tmp_path)
+    none = treadle("traces", "list", "trace:abc", home=tmp_path)
+
+    assert len(shown) < len(first)
+    assert [line.split()[0] for line in found[1:]] == [shown]
+    assert [line.split()[0] for line in others[1:]] == [second[:18], first[:18]]
+    assert (several.status, several.out) == (2, "")
+    assert f"Several traces begin with '97dd': {first}, {second}." in several.err
+    assert (none.status, none.out) == (0, "")
+    assert "No recorded trace matches." in none.err
+
+
 def test_threads_and_spans_are_listed_too(home: Path) -> None:
     threads = lines(treadle("traces", "list", "--threads", "--sort", "tokens", home=home))
     spans = lines(treadle("traces", "list", "--spans", "cost>0.2", "--reverse", home=home))

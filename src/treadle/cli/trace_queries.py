@@ -5,9 +5,11 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.app.stores import open_trace_store
 from treadle.cli.command import (
     RepositoryUse,
     positive,
@@ -129,11 +131,15 @@ def listed_query(options: argparse.Namespace) -> Query:
 def typed_query(options: argparse.Namespace) -> Query:
     """Build a query from the words of the command line and from `--repo`.
 
-    A word that contains spaces is a phrase. Raises QuerySyntaxError, and UsageError if `--repo` is
-    not a folder.
+    A word that contains spaces is a phrase. The id of a trace may be abbreviated. Raises
+    QuerySyntaxError, and UsageError if several traces match an abbreviated id or if `--repo` is not
+    a folder.
     """
     words: Sequence[str] = options.query
     query = parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
+    if query.of(Field.TRACE):
+        with closing(open_trace_store()) as store:
+            query = store.whole_trace_ids(query)
     if options.repo is None:
         return query
     from treadle.app.repository_scope import records_of

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -17,7 +18,16 @@ from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import SameCall, Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
-from treadle.traces.query.conditions import AnyField, Grouping, MetadataKey, Query, Rows
+from treadle.traces.query.conditions import (
+    AnyField,
+    Condition,
+    Field,
+    Grouping,
+    MetadataKey,
+    Operator,
+    Query,
+    Rows,
+)
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store import (
     blobs,
@@ -140,6 +150,24 @@ class SqliteTraceStore(SpanReader):
             trace_id = _resolve(connection, reference)
             spans = tuple(contents.spans(connection, trace_id))
             return Trace(trace_id, spans, same_calls.same_calls_of(connection, trace_id))
+
+    def whole_trace_ids(self, query: Query) -> Query:
+        """Return the query with whole ids of traces where a condition has a prefix of one.
+
+        The references are those of `trace`. A reference that no trace matches stays as it is, so
+        the query finds nothing for it. Raises UsageError if several traces match a reference.
+        """
+        if not any(map(_names_traces, query.conditions)):
+            return query
+        with self.reader() as connection:
+            return Query(
+                tuple(
+                    replace(each, values=tuple(_known(connection, str(v)) for v in each.values))
+                    if _names_traces(each)
+                    else each
+                    for each in query.conditions
+                )
+            )
 
     def same_call(self, trace_id: str, span_id: str) -> SameCall | None:
         """Return the other record of the same call, or None if there is none."""
@@ -328,6 +356,17 @@ class SqliteTraceStore(SpanReader):
         """Return the number of secrets of each kind that were redacted from written spans."""
         with self.reader() as connection:
             return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind"))
+
+
+def _names_traces(condition: Condition) -> bool:
+    return condition.field is Field.TRACE and condition.operator is Operator.IS
+
+
+def _known(connection: sqlite3.Connection, reference: str) -> str:
+    try:
+        return _resolve(connection, reference)
+    except NotFoundError:
+        return reference
 
 
 def _resolve(connection: sqlite3.Connection, reference: str) -> str:
