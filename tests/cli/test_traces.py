@@ -71,6 +71,25 @@ def test_groups_have_the_sums_of_a_user_and_of_a_tenant(tmp_path: Path) -> None:
     assert "metadata.KEY" in wrong.err
 
 
+def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    root, call = run("one", 0, "a")
+    store.write([root, call, replace(call, span_id="unpriced", cost=None), *run("two", 1, "b")])
+    store.close()
+
+    groups = lines(treadle("traces", "groups", "thread", home=tmp_path))
+    runs = lines(treadle("traces", "list", home=tmp_path))
+    threads = lines(treadle("traces", "list", "--threads", home=tmp_path))
+    models = lines(treadle("traces", "summary", home=tmp_path))
+    shown = lines(treadle("traces", "show", "one", home=tmp_path))
+
+    assert [row.split()[-2:] for row in groups[1:]] == [["$0.2500+", "a"], ["$0.5000", "b"]]
+    for listed in (runs, threads):
+        assert [row.split()[-3] for row in listed[1:]] == ["$0.5000", "$0.2500+"]
+    assert "$0.7500+" in next(row for row in models if row.startswith("small")).split()
+    assert shown[-1].endswith("$0.2500+ (without 1 call of unknown price)")
+
+
 def lines(ran: Ran) -> list[str]:
     assert ran.status == 0, ran.err
     return ran.out.splitlines()

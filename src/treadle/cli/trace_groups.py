@@ -19,7 +19,7 @@ from treadle.cli.trace_queries import (
 )
 from treadle.clock import when
 from treadle.json_values import to_json
-from treadle.traces.amounts import cost
+from treadle.traces.amounts import total_cost
 from treadle.traces.list_export import all_groups
 from treadle.traces.query import GroupBy, Grouping, read_grouping
 from treadle.traces.store.results import Group
@@ -94,7 +94,7 @@ def _row(group: Group) -> tuple[str, ...]:
         f"{totals.failed:,}",
         _tokens(totals.tokens.input),
         _tokens(totals.tokens.output),
-        UNKNOWN if totals.cost is None else cost(totals.cost),
+        total_cost(totals, unknown=UNKNOWN),
         value or _NO_VALUE,
     )
 

@@ -22,7 +22,7 @@ from treadle.spans.span import (
     Trace,
 )
 from treadle.spans.totals import Totals, totals
-from treadle.traces.amounts import cost, duration, tokens
+from treadle.traces.amounts import cost, duration, tokens, total_cost
 from treadle.visible import in_line, printable
 
 
@@ -435,7 +435,7 @@ def describe(totals: Totals) -> str:
     parts.append(tokens(totals.tokens) or "tokens unknown")
     if totals.unmetered and tokens(totals.tokens):
         parts[-1] += f" (without {_count(totals.unmetered, 'call')} of unknown size)"
-    parts.append("cost unknown" if totals.cost is None else cost(totals.cost))
+    parts.append(total_cost(totals, unknown="cost unknown"))
     if totals.unpriced and totals.cost is not None:
         parts[-1] += f" (without {_count(totals.unpriced, 'call')} of unknown price)"
     return ", ".join(parts)

@@ -1,6 +1,7 @@
 """Amounts as people read them: durations, token counts and costs."""
 
 from treadle.events.types import Usage
+from treadle.spans.totals import Totals
 
 _HOURS = 48
 """Longer durations are given in days."""
@@ -51,3 +52,13 @@ def cost(dollars: float) -> str:
     if 0 < dollars < _SMALLEST:
         return f"<${_SMALLEST:.6f}"
     return f"${dollars:.4f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.6f}"
+
+
+def total_cost(totals: Totals, *, unknown: str) -> str:
+    """Return the known cost of a sum as text, or `unknown` if no cost is known.
+
+    A plus sign at the end states that the sum leaves out calls of unknown price.
+    """
+    if totals.cost is None:
+        return unknown
+    return f"{cost(totals.cost)}+" if totals.unpriced else cost(totals.cost)

@@ -40,7 +40,7 @@ from treadle.clock import when
 from treadle.display.lines import one_line, short_id
 from treadle.display.trace_tree import describe, trace_lines, trace_to_json, view_trace
 from treadle.json_values import to_json
-from treadle.traces.amounts import cost, duration
+from treadle.traces.amounts import cost, duration, total_cost
 from treadle.traces.list_export import all_runs, all_spans, all_threads
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Page, Query, any_of
@@ -169,7 +169,7 @@ def _sums_cells(sums: Sums) -> tuple[str, str, str]:
     return (
         str(totals.spans),
         f"{sum(used):,}" if used else UNKNOWN,
-        UNKNOWN if totals.cost is None else cost(totals.cost),
+        total_cost(totals, unknown=UNKNOWN),
     )
 
 
@@ -268,7 +268,7 @@ def _summary_lines(summary: Summary) -> Iterator[str]:
         rows.append(("first token", str(first.n), "", *_latency_cells(first), UNKNOWN))
     for model in summary.models:
         sums = model.sums.totals
-        spent = UNKNOWN if sums.cost is None else cost(sums.cost)
+        spent = total_cost(sums, unknown=UNKNOWN)
         called = (one_line(model.name, 40), str(sums.model_calls), str(sums.failed))
         rows.append((*called, *_latency_cells(model.latency), spent))
     rows += [
