@@ -71,6 +71,23 @@ def test_groups_have_the_sums_of_a_user_and_of_a_tenant(tmp_path: Path) -> None:
     assert "metadata.KEY" in wrong.err
 
 
+def test_groups_are_sorted_by_cost_or_tokens(home: Path) -> None:
+    def names(*words: str) -> list[str]:
+        return [row.split()[-1] for row in lines(treadle("traces", "groups", *words, home=home))]
+
+    exported = lines(
+        treadle("traces", "groups", "run", "--sort", "cost", "--export", "csv", home=home)
+    )
+    hours = lines(treadle("traces", "groups", "time", "--sort", "cost", home=home))
+
+    assert names("run") == ["GROUP", "one", "three", "two"]
+    assert names("run", "--sort", "cost") == ["GROUP", "three", "two", "one"]
+    assert names("run", "kind:model", "--sort", "tokens") == ["GROUP", "three", "two", "one"]
+    assert names("operation", "--sort", "cost")[:2] == ["GROUP", "chat"]
+    assert [row.split(",")[0] for row in exported] == ["value", "three", "two", "one"]
+    assert [row.split()[5] for row in hours[1:]] == ["$0.7500", "$0.5000", "$0.2500"]
+
+
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
     root, call = run("one", 0, "a")

@@ -21,7 +21,7 @@ from treadle.clock import when
 from treadle.json_values import to_json
 from treadle.traces.amounts import total_cost
 from treadle.traces.list_export import all_groups
-from treadle.traces.query import GroupBy, Grouping, read_grouping
+from treadle.traces.query import GroupBy, Grouping, GroupSort, read_grouping
 from treadle.traces.store.results import Group
 
 _HEADERS = ("SPANS", "CALLS", "FAILED", "INPUT", "OUTPUT", "COST", "GROUP")
@@ -47,6 +47,12 @@ def configure_groups(actions: Actions) -> None:
         metavar="SECONDS",
         help="the length of a group by time (default: 3600)",
     )
+    parser.add_argument(
+        "--sort",
+        type=GroupSort,
+        choices=list(GroupSort),
+        help="sort by the largest value (default: spans; groups by time: the newest)",
+    )
     add_limit(parser)
     add_list_export(parser)
 
@@ -56,10 +62,12 @@ def show_groups(options: argparse.Namespace) -> int:
     query = listed_query(options)
     with closing(open_trace_store()) as store:
         if options.export is not None:
-            return write_list(options, all_groups(store, options.by, query, options.bucket))
+            groups = all_groups(store, options.by, query, options.bucket, options.sort)
+            return write_list(options, groups)
         page = store.groups(
             options.by,
             query,
+            sort=options.sort,
             bucket_seconds=options.bucket,
             limit=options.limit or PAGE_SIZE,
         )

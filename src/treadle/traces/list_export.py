@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from treadle.json_values import is_record, json_members, to_json
-from treadle.traces.query import Grouping, Page, Query, Sort
+from treadle.traces.query import Grouping, GroupSort, Page, Query, Sort
 from treadle.traces.store.results import Group, ListedSpan, RunSummary, ThreadSummary
 from treadle.traces.store.span_reader import SpanReader
 
@@ -76,14 +76,20 @@ def all_spans(
     return ExportedList(ListedSpan, _paged(partial(store.spans, query, sort=sort), cursor))
 
 
-def all_groups(store: SpanReader, by: Grouping, query: Query, bucket_seconds: int) -> ExportedList:
+def all_groups(
+    store: SpanReader,
+    by: Grouping,
+    query: Query,
+    bucket_seconds: int,
+    sort: GroupSort | None = None,
+) -> ExportedList:
     """Return the groups of the matching spans."""
 
     def rows() -> Iterator[Group]:
         offset = 0
         while True:
             page = store.groups(
-                by, query, bucket_seconds=bucket_seconds, limit=_GROUPS, offset=offset
+                by, query, sort=sort, bucket_seconds=bucket_seconds, limit=_GROUPS, offset=offset
             )
             yield from page.data
             offset += len(page.data)

@@ -211,6 +211,16 @@ def read_grouping(text: str) -> Grouping:
     return MetadataKey.read(text) or GroupBy(text)
 
 
+class GroupSort(StrEnum):
+    """The value by which groups are sorted, the largest first. Unknown values come last."""
+
+    SPANS = "spans"
+    CALLS = "calls"
+    FAILED = "failed"
+    TOKENS = "tokens"
+    COST = "cost"
+
+
 class Rows(StrEnum):
     """The objects that a list shows, one in each row."""
 

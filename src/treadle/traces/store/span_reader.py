@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, Unpack
 
 from treadle.spans.span import Trace
-from treadle.traces.query.conditions import AnyField, Grouping, Query, Rows
+from treadle.traces.query.conditions import AnyField, Grouping, GroupSort, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.results import (
@@ -70,6 +70,7 @@ class SpanReader(Protocol):
         by: Grouping,
         query: Query = EVERYTHING,
         *,
+        sort: GroupSort | None = None,
         bucket_seconds: int = 3600,
         limit: int = 50,
         offset: int = 0,

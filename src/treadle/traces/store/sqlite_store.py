@@ -23,6 +23,7 @@ from treadle.traces.query.conditions import (
     Condition,
     Field,
     Grouping,
+    GroupSort,
     MetadataKey,
     Operator,
     Query,
@@ -211,13 +212,20 @@ class SqliteTraceStore(SpanReader):
         by: Grouping,
         query: Query = EVERYTHING,
         *,
+        sort: GroupSort | None = None,
         bucket_seconds: int = groups.HOUR_SECONDS,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
         with self.reader() as connection:
             return groups.groups_page(
-                connection, by, query, bucket_seconds=bucket_seconds, limit=limit, offset=offset
+                connection,
+                by,
+                query,
+                sort=sort,
+                bucket_seconds=bucket_seconds,
+                limit=limit,
+                offset=offset,
             )
 
     def uncounted_use(self, query: Query) -> tuple[int, float]:

@@ -18,6 +18,7 @@ from treadle.traces.query.conditions import (
     Field,
     GroupBy,
     Grouping,
+    GroupSort,
     MetadataKey,
     Operator,
     Query,
@@ -63,6 +64,15 @@ The spans of these threads or runs are read.
 """
 
 
+_ORDERS = {
+    GroupSort.SPANS: "spans DESC",
+    GroupSort.CALLS: "model_calls DESC",
+    GroupSort.FAILED: "failed DESC",
+    GroupSort.TOKENS: "input_tokens + output_tokens DESC, metered DESC",
+    GroupSort.COST: "cost_nano DESC, priced DESC",
+}
+"""The order of groups. A known sum of 0 comes before an unknown sum."""
+
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
 """The condition that the label `value` is shown in lists; see `is_shown`."""
 
@@ -78,13 +88,15 @@ def groups_page(
     by: Grouping,
     query: Query,
     *,
+    sort: GroupSort | None = None,
     bucket_seconds: int = HOUR_SECONDS,
     limit: int = 50,
     offset: int = 0,
 ) -> Page[Group]:
-    """Return a page of the groups of spans, the largest group first.
+    """Return a page of the groups of spans.
 
-    Time buckets are sorted by time, the newest first. Spans without a model are in the group ''.
+    Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
+    number of spans. Spans without a model are in the group ''.
     Spans without a label are not in a group of labels. The same applies to the user, the release
     and the metadata.
     """
@@ -97,22 +109,24 @@ def groups_page(
     register_holds(connection)
     query = resolved(connection, query)
     page = (limit, offset)
+    by_time = sort is None and by is GroupBy.TIME
+    order = "value DESC" if by_time else f"{_ORDERS[sort or GroupSort.SPANS]}, value"
     shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
     if kept := _from_kept(connection, by, query, bucket_seconds):
         kept = Sql(f"SELECT * FROM ({kept.text}) WHERE {shown}", kept.values)
         found = connection.execute(
-            f"{kept.text} ORDER BY spans DESC, value LIMIT ? OFFSET ?", (*kept.values, *page)
+            f"{kept.text} ORDER BY {order} LIMIT ? OFFSET ?", (*kept.values, *page)
         ).fetchall()
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
         data = tuple(Group(plain(row[0]), sums(*row[1:])) for row in found)
         return Page(data, Pagination(offset, limit, total, None))
     rows = _added_up(connection, by, query, bucket_seconds)
-    order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
-    statement = (
-        f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text}) WHERE {shown}"
-        f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
+    added = (
+        f"SELECT value, {TOTALS} FROM ({rows.text}) WHERE {shown}"
+        " GROUP BY value HAVING sum(spans) > 0"
     )
+    statement = f"SELECT *, count(*) OVER () FROM ({added}) ORDER BY {order} LIMIT ? OFFSET ?"
     found = connection.execute(statement, (*rows.values, *page)).fetchall()
     data = tuple(Group(plain(row[0]), sums(*row[1:-1])) for row in found)
     total = found[0][-1] if found else (None if offset else 0)
