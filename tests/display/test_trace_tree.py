@@ -9,6 +9,7 @@ from inline_snapshot import snapshot
 
 from tests.spans.runs import REQUEST, run_events, span
 from treadle.display.lines import one_line
+from treadle.display.trace_html import html_page
 from treadle.display.trace_tree import Symbol, trace_lines, trace_to_json, view_trace
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
@@ -54,6 +55,19 @@ By the key of turn and slot.
 
 3 model calls, 1 tool call, 1 failed, 200 tokens in (80 cached), 20 out, $0.002000\
 """)
+
+
+def test_header_and_json_have_the_user_and_the_release() -> None:
+    root = replace(span("a", kind=SpanKind.RUN), user="alice\x1b[31m", release="1.4")
+    trace = Trace("t", (root, span("b", "a")))
+    header = list(trace_lines(view_trace(trace)))[:3]
+    page = b"".join(html_page("trace t", [trace])).decode()
+    whole = trace_to_json(trace)
+
+    assert any(line.startswith("user alice") and line.endswith("release 1.4") for line in header)
+    assert "\x1b" not in "".join(header)
+    assert "· user alice" in page
+    assert (whole["user"], whole["release"]) == (root.user, "1.4")
 
 
 def test_incomplete_trace_is_shown_as_unfinished() -> None:

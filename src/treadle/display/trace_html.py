@@ -94,12 +94,13 @@ def _trace(trace: Trace, anchor: str) -> Iterator[str]:
     root = trace.root
     question = one_line((root.input or root.name) if root else "", _TITLE_CHARACTERS)
     started = datetime.fromtimestamp(view.start_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    identity = " · ".join(filter(None, (in_line(f"trace {view.trace_id}"), view.origin)))
     kind = "good" if view.status is SpanStatus.OK else "bad"
     yield (
         f"<section>\n<h2>{escape(question)}</h2>\n"
         f'<p><span class="{kind}">{view.status.value}</span> · {duration(view.duration_us)} · '
         f"{started} · {escape(describe(view.totals))}</p>\n"
-        f'<p class="soft">trace {escape(in_line(view.trace_id))}</p>\n'
+        f'<p class="soft">{escape(identity)}</p>\n'
     )
     spans = {span.span_id: span for span in trace.spans}
     earlier = _Earlier()

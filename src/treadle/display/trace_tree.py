@@ -95,6 +95,14 @@ class TraceView:
     duration_us: int | None
     rows: tuple[Row, ...]
     totals: Totals
+    user: str | None = None
+    release: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """The user and the release of the root in one line. It is empty if both are unknown."""
+        known = (("user", self.user), ("release", self.release))
+        return "  ".join(f"{name} {one_line(value)}" for name, value in known if value)
 
 
 def view_trace(trace: Trace) -> TraceView:
@@ -114,6 +122,8 @@ def view_trace(trace: Trace) -> TraceView:
         duration_us=root.duration_us if root else None,
         rows=tuple(_rows(arrange(trace.spans), start_us, trace.same_calls)),
         totals=totals(trace.spans, trace.same_calls),
+        user=root.user if root else None,
+        release=root.release if root else None,
     )
 
 
@@ -124,6 +134,8 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
         "trace_id": view.trace_id,
         "run_id": view.run_id,
         "thread_id": view.thread_id,
+        "user": view.user,
+        "release": view.release,
         "status": view.status.value,
         "stop_reason": view.stop_reason,
         "question": trace.root.input if trace.root else None,
@@ -399,6 +411,8 @@ def trace_lines(view: TraceView) -> Iterator[str]:
     yield in_line(f"trace {view.trace_id}  {outcome}  {duration(view.duration_us)}  {started}")
     if view.thread_id:
         yield in_line(f"thread {view.thread_id}")
+    if view.origin:
+        yield view.origin
     yield ""
     for row in view.rows:
         yield from row_lines(row)
