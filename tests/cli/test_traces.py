@@ -88,6 +88,16 @@ def test_groups_are_sorted_by_cost_or_tokens(home: Path) -> None:
     assert [row.split()[5] for row in hours[1:]] == ["$0.7500", "$0.5000", "$0.2500"]
 
 
+def test_groups_are_by_hour_or_by_day(home: Path) -> None:
+    def starts(*words: str) -> list[str]:
+        return [row[-20:] for row in lines(treadle("traces", "groups", *words, home=home))[1:]]
+
+    assert starts("hour") == starts("time")
+    assert len(starts("hour")) == 3
+    assert starts("day") == starts("time", "--bucket", "86400")
+    assert len(starts("day")) == 1
+
+
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
     root, call = run("one", 0, "a")
@@ -313,6 +323,9 @@ def test_a_summary_leaves_out_models_of_refused_calls(tmp_path: Path) -> None:
         (("list", "stat:error"), "column 1: there is no field 'stat'"),
         (("list", "--cursor", "x"), "cursor cannot be read"),
         (("list", "--sort", "cheapest"), "newest"),
+        (("groups", "user", "--sort", "x"), "'x' is not one of spans, calls, failed, tokens, cost"),
+        (("groups", "week"), "hour, day, or metadata.KEY"),
+        (("list", "--export", "xml"), "'xml' is not one of csv, jsonl"),
         (("list", "--limit", "1001"), "1 to 1000 rows"),
         (("search", "status:error"), "The query has no text to search for"),
         (("search",), "QUERY"),

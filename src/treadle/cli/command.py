@@ -3,12 +3,14 @@
 import argparse
 import os
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from treadle.errors import UsageError
 from treadle.paths import find_root, holds_home
+
+_Member = TypeVar("_Member", bound=StrEnum)
 
 
 class Command(NamedTuple):
@@ -78,6 +80,19 @@ def repository(options: argparse.Namespace) -> Path:
 
 MOST = 1_000_000_000
 """The largest number that a count option accepts. SQLite can store it."""
+
+
+def member_of(kind: type[_Member]) -> Callable[[str], _Member]:
+    """Return a function that parses a member of an enum, as the `type` of an argparse option."""
+
+    def read(text: str) -> _Member:
+        try:
+            return kind(text)
+        except ValueError:
+            names = ", ".join(kind)
+            raise argparse.ArgumentTypeError(f"{text[:20]!r} is not one of {names}") from None
+
+    return read
 
 
 def positive(text: str) -> int:

@@ -2,9 +2,10 @@
 
 import argparse
 from contextlib import closing
+from typing import NamedTuple
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.command import positive
+from treadle.cli.command import member_of, positive
 from treadle.cli.output import print_json, print_text, report
 from treadle.cli.trace_queries import (
     PAGE_SIZE,
@@ -22,10 +23,18 @@ from treadle.json_values import to_json
 from treadle.traces.amounts import total_cost
 from treadle.traces.list_export import all_groups
 from treadle.traces.query import GroupBy, Grouping, GroupSort, read_grouping
+from treadle.traces.store.queries.groups import HOUR_SECONDS
 from treadle.traces.store.results import Group
 
 _HEADERS = ("SPANS", "CALLS", "FAILED", "INPUT", "OUTPUT", "COST", "GROUP")
 _NO_VALUE = "(none)"
+_PERIODS = {"hour": HOUR_SECONDS, "day": 24 * HOUR_SECONDS}
+_NAMES = ", ".join((*GroupBy, *_PERIODS))
+
+
+class _GroupedBy(NamedTuple):
+    grouping: Grouping
+    bucket_seconds: int = HOUR_SECONDS
 
 
 def configure_groups(actions: Actions) -> None:
@@ -35,21 +44,20 @@ def configure_groups(actions: Actions) -> None:
     )
     parser.add_argument(
         "by",
-        type=_grouping,
+        type=_grouped_by,
         metavar="BY",
-        help=f"{', '.join(GroupBy)}, or a key of the metadata such as metadata.tenant",
+        help=f"{_NAMES}, or a key of the metadata such as metadata.tenant",
     )
     add_query(parser)
     parser.add_argument(
         "--bucket",
         type=positive,
-        default=3_600,
         metavar="SECONDS",
-        help="the length of a group by time (default: 3600)",
+        help="the length of a group by time (default: 3600, or that of hour and day)",
     )
     parser.add_argument(
         "--sort",
-        type=GroupSort,
+        type=member_of(GroupSort),
         choices=list(GroupSort),
         help="sort by the largest value (default: spans; groups by time: the newest)",
     )
@@ -60,15 +68,17 @@ def configure_groups(actions: Actions) -> None:
 def show_groups(options: argparse.Namespace) -> int:
     """Print the groups of the matching spans, and return the exit status."""
     query = listed_query(options)
+    by, bucket_seconds = options.by
+    bucket_seconds = options.bucket or bucket_seconds
     with closing(open_trace_store()) as store:
         if options.export is not None:
-            groups = all_groups(store, options.by, query, options.bucket, options.sort)
+            groups = all_groups(store, by, query, bucket_seconds, options.sort)
             return write_list(options, groups)
         page = store.groups(
-            options.by,
+            by,
             query,
             sort=options.sort,
-            bucket_seconds=options.bucket,
+            bucket_seconds=bucket_seconds,
             limit=options.limit or PAGE_SIZE,
         )
     if options.json:
@@ -83,13 +93,14 @@ def show_groups(options: argparse.Namespace) -> int:
     return 0
 
 
-def _grouping(text: str) -> Grouping:
+def _grouped_by(text: str) -> _GroupedBy:
+    if text in _PERIODS:
+        return _GroupedBy(GroupBy.TIME, _PERIODS[text])
     try:
-        return read_grouping(text)
+        return _GroupedBy(read_grouping(text))
     except ValueError:
-        names = ", ".join(GroupBy)
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a grouping. Write one of {names}, or metadata.KEY"
+            f"{text!r} is not a grouping. Write one of {_NAMES}, or metadata.KEY"
         ) from None
 
 

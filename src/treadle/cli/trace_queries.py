@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import (
     RepositoryUse,
+    member_of,
     positive,
     repository,
     set_repository_use,
@@ -95,7 +96,7 @@ def add_list_export(parser: argparse.ArgumentParser) -> None:
     """Add the options that export a whole list."""
     parser.add_argument(
         "--export",
-        type=ListFormat,
+        type=member_of(ListFormat),
         choices=list(ListFormat),
         metavar="FORMAT",
         help="write all rows as csv or jsonl",

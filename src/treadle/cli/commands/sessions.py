@@ -10,7 +10,7 @@ from typing import TypeVar
 from treadle.app.conversation_answers import Session
 from treadle.app.conversation_export import ExportFormat, exported, write_new_file
 from treadle.app.stores import conversations_path
-from treadle.cli.command import Command, positive, repository
+from treadle.cli.command import Command, member_of, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
 from treadle.cli.transcripts import as_lines
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export = add_action("export", "export a conversation as Markdown or JSON")
     export.add_argument(
         "--format",
-        type=ExportFormat,
+        type=member_of(ExportFormat),
         choices=tuple(ExportFormat),
         default=ExportFormat.MARKDOWN,
         help="markdown: the current branch; json: every message of every branch",
