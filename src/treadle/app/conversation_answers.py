@@ -134,7 +134,10 @@ class Session:
 
     @classmethod
     async def read(cls, store: "ConversationStore", conversation: Conversation) -> "Session":
-        """Read the messages of all branches of a conversation, and its questions to agents."""
+        """Combine a conversation with the messages of its branches and its questions to agents.
+
+        A question to an agent belongs to the conversation in which the person asked it.
+        """
         questions, trees = [], dict[UUID, tuple[Entry, ...]]()
         for asked in await store.agent_questions.list(conversation.id):
             agent = asked.agent_conversation_id
@@ -146,7 +149,7 @@ class Session:
 
 
 def _turn(entries: Sequence[Entry], request_id: UUID) -> Sequence[Entry]:
-    """Return the message with this id and the messages that answer it."""
+    """Return the messages of the turn with this id: the question and its answer."""
     numbers = [at for at, each in enumerate(entries) if each.request_id is not None]
     first = next((at for at in numbers if entries[at].request_id == request_id), len(entries))
     end = next(

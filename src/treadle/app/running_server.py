@@ -36,8 +36,8 @@ def recorded_server(root: Path, address: str) -> Iterator[None]:
 def find_server(root: Path, port: int = DEFAULT_PORT) -> str | None:
     """Return the address of a server that serves `root`, or None.
 
-    The server is recorded, or listens on this port. Its answer has to name `root`. A server that
-    requires a token from this program is not found.
+    The function asks the server on `port`, and then each recorded server, which root it serves. A
+    server that requires a token from this program is not found.
     """
     addresses = [f"http://127.0.0.1:{port}", *_recorded(root)]
     return next((each for each in addresses if _served_root(each) == str(root)), None)

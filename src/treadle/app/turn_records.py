@@ -87,7 +87,7 @@ def _read(store: "SqliteTraceStore", conversations: Iterable[UUID]) -> dict[UUID
 
 
 def _error(spans: Iterable[Span]) -> str | None:
-    """The error of the root of a turn."""
+    """The error of the root span of a turn."""
     return next((span.error for span in spans if span.parent_id is None), None)
 
 

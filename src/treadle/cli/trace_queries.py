@@ -30,7 +30,7 @@ _ORDERS = ("newest", "oldest", *(key.value for key in SortKey if key is not Sort
 _SYNTAX = re.compile(r'"|[A-Za-z_]+[:=<>]')
 _NARROWEST = 20
 PAGE_SIZE = 20
-"""The number of results of a list without `--limit`."""
+"""The maximum number of results in a list if `--limit` is not given."""
 _LONGEST = 120
 
 UNKNOWN = "-"
@@ -83,7 +83,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limit(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the maximum number of results. `PAGE_SIZE` is its default."""
+    """Add the option for the maximum number of results. Its default is None."""
     parser.add_argument(
         "--limit",
         type=positive,

@@ -19,9 +19,10 @@ from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.spans.totals import Totals, totals
 
 _MAX_ALIGNED = 4_000_000
-"""The maximum product of the numbers of steps that are aligned, which takes about a second.
+"""The maximum product of the lengths of two lists of steps that are aligned by kind and name.
 
-Longer lists are paired by position, after the common steps at both ends.
+Aligning the largest allowed lists takes about a second. The steps of longer lists are paired by
+their positions. The common steps at both ends are removed from the lists first.
 """
 
 _MAX_LINES = 2_000
@@ -68,7 +69,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class ComparedStep:
-    """A step of both sides, or of one side if the other side is None.
+    """A step of the aligned lists. `a` or `b` is None if that side does not have the step.
 
     `changes` does not include the duration, which differs nearly always. The input of a model call
     is compared without the messages that repeat those of the previous model call.
@@ -195,7 +196,7 @@ def _steps(traces: Sequence[Trace]) -> Iterator[_Step]:
 
 
 def _name(span: Span) -> str:
-    """Return a name that is equal in both sides, so it does not contain the model."""
+    """Return the name by which a step is aligned. It omits the model, which may differ."""
     match span.kind:
         case SpanKind.MODEL | SpanKind.EMBEDDING:
             return span.operation

@@ -162,8 +162,8 @@ def slow_spans(
 def time_peers(span: ListedSpan) -> Hashable:
     """Return the group of spans with which the own time of this span is compared.
 
-    Replies of the same model belong together, whatever recorded them. Other peers have the same
-    kind, operation, name and model.
+    The peers of a reply are the replies of the same model, regardless of the program that recorded
+    them. The peers of any other span have the same kind, operation, name and model.
     """
     if has_pace(span):
         return span.operation, span.model

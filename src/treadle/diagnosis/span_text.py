@@ -17,7 +17,7 @@ def indented(text: str) -> str:
 
 
 def repeated_messages(earlier: Sequence[Message], messages: Sequence[Message]) -> int:
-    """Return the number of first messages that the request `earlier` has too."""
+    """Return how many messages at the start of `messages` are also at the start of `earlier`."""
     for number, (one, other) in enumerate(zip(earlier, messages, strict=False)):
         if one != other:
             return number

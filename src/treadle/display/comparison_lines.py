@@ -18,7 +18,7 @@ _UNKNOWN = "unknown"
 
 
 def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
-    """Yield the totals of both sides, the tools, and the steps with their differences."""
+    """Yield the totals of both sides, the tools that differ, and the steps."""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         yield f"{letter}  {in_line(side.name)}"
         yield f"   {_side(side)}"

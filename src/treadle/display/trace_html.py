@@ -1,7 +1,7 @@
 """Writes a trace, a run or a thread as one HTML page that needs no other file and no network.
 
 The page has no script, so it works in any browser and in a mail program. All recorded text is
-escaped, and a content security policy blocks remote resources in addition.
+escaped. In addition, a content security policy blocks remote resources.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from treadle.traces.amounts import cost, duration, tokens
 from treadle.visible import in_line, printable
 
 _DEEPEST = 24
-"""The maximum indentation. A deeper row has the indentation of this depth."""
+"""The depth of the deepest indentation. Deeper rows are indented to this depth only."""
 
 _TITLE_CHARACTERS = 120
 
@@ -66,7 +66,7 @@ _MEANINGS = {
 
 
 def html_page(name: str, traces: Iterable[Trace]) -> Iterator[bytes]:
-    """Yield the parts of a page with the traces in UTF-8.
+    """Yield the parts of a page that shows the traces. The parts are encoded in UTF-8.
 
     `name` describes the content, such as `thread 17`. Only one trace is in memory at a time.
     """
@@ -151,21 +151,24 @@ def _figures(row: Row) -> str:
 
 
 class _Earlier:
-    """The request of the previous model call, whose messages the next request often repeats."""
+    """The messages of the previous model call. The next model call often repeats them."""
 
     def __init__(self) -> None:
         self._messages: Sequence[Message] = ()
         self._anchor = ""
 
     def repeated(self, messages: Sequence[Message], anchor: str) -> tuple[int, str]:
-        """Return how many first messages the previous request has too, and its anchor."""
+        """Return how many first messages are the same as in the previous call, and its anchor.
+
+        `messages` then become the messages of the previous call.
+        """
         found = repeated_messages(self._messages, messages), self._anchor
         self._messages, self._anchor = messages, anchor
         return found
 
 
 def _contents(span: Span, anchor: str, earlier: _Earlier) -> Iterator[str]:
-    """Yield the input, the output and the error of a span, each folded."""
+    """Yield the error, the input and the output of a span. Input and output are folded."""
     if span.error is not None:
         yield f'<h3 class="bad">Error</h3>\n{_pre(span.error)}'
     reading = read(span)

@@ -148,7 +148,11 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
 
 
 def _dimensions(vector: object) -> int | None:
-    """The dimensions of a vector, which is a list of numbers, or base64 text of 4-byte numbers."""
+    """The number of dimensions of a vector.
+
+    A vector is a list of numbers, or a base64 text that encodes numbers of 4 bytes. The result is
+    None for any other value.
+    """
     if isinstance(vector, list):
         return len(vector)
     if isinstance(vector, str) and vector:

@@ -65,8 +65,9 @@ _PASSING = frozenset({
 class Target:
     """The operation that a client calls, and its path.
 
-    `path` follows the address of a provider. In the API of Gemini, it follows the name of the
-    model, which is in the URL as `model`. `stream` states whether the path requests a stream.
+    `path` is the part of the URL after the address of a provider. In Gemini's API, the URL contains
+    the name of the model, `model`, and `path` is the part after that name. `stream` states whether
+    the path requests a stream.
     """
 
     operation: Operation
@@ -95,7 +96,7 @@ _TARGETS = {
 }
 
 _GEMINI = re.compile(r"/(?:v1|v1beta|v1alpha)/models/(.+):(\w+)")
-"""Matches the paths of Gemini's API, whose clients differ in the version of the API."""
+"""Matches the paths of Gemini's API. Its clients use different versions of the API."""
 
 _GEMINI_METHODS = {
     "generateContent": Operation.GENERATE_CONTENT,

@@ -311,7 +311,8 @@ def sums_of(store: SqliteTraceStore) -> Sums:
         )
         groups = store.groups(GroupBy.TIME, query, bucket_seconds=_DAY_SECONDS, limit=100).data
         totals = [group.sums.totals for group in groups]
-        # If the client exports its spans too, a call may count there instead.
+        # If the client exports its spans too, the client's span of a call may count instead of the
+        # gateway's span. A budget includes the call in both cases.
         tokens, cost = store.uncounted_use(query)
         return Used(
             tokens + sum((each.tokens.input or 0) + (each.tokens.output or 0) for each in totals),

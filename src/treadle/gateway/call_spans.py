@@ -86,7 +86,7 @@ or `treadle.API.request.NAME` for the APIs of Anthropic and Gemini.
 _NATIVE_CONTENTS = _CONTENTS | {
     "system", "contents", "systemInstruction", "system_instruction", "content", "requests",
 }  # fmt: skip
-"""These parameters in the APIs of Anthropic and Gemini."""
+"""The same for the APIs of Anthropic and Gemini: parameters that have their own fields."""
 
 _FILES = frozenset({"file", "image", "images", "mask"})
 """The fields of a request that contain media."""
@@ -386,7 +386,10 @@ def _recorded_values(request: CallRequest) -> Mapping[str, object]:
 
 
 def _media_input(request: CallRequest) -> str | None:
-    """The input of a call about media: a message for a model, or all parameters."""
+    """The input of a call that may have media: one chat message if a model reads or makes media.
+
+    Otherwise it is an object with all parameters.
+    """
     values = _recorded_values(request)
     if not request.operation.makes_media:
         return _to_json(values) if values else None
@@ -435,7 +438,7 @@ def _bounded(value: object) -> JsonValue:
 def _estimates(given: str | None, read: Read) -> dict[str, JsonValue]:
     """Attributes with estimates of the tokens that a cut answer does not state.
 
-    They are not tokens of the span, so that sums contain only exact counts.
+    The tokens of the span itself stay unknown, so that sums contain only exact counts.
     """
     values: dict[str, JsonValue] = {}
     if read.usage.input is None:

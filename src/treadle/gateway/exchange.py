@@ -426,7 +426,7 @@ def _recorded_part(request: CallRequest, attempt: Attempt) -> Callable[[bytes], 
 
 
 def _budgets(request: CallRequest, budgets: Budgets) -> tuple[str, ...]:
-    """The budgets that count a call. Files and requests for results cost nothing by themselves."""
+    """The budgets that count a call. Calls about files and requests for results cost nothing."""
     if request.target.method != "POST" or request.operation is Operation.FILES:
         return ()
     names = budgets.covering(request)

@@ -75,7 +75,7 @@ class Health:
 
 
 class Gateway:
-    """Serves the paths below `/v1/` and `/v1beta/`.
+    """Serves the paths below `/v1/`, `/v1beta/` and `/v1alpha/`.
 
     Callers create a gateway with the method `open`.
     """
@@ -205,7 +205,7 @@ class Gateway:
         return Health(self._calls, loss.count, loss.reason)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request, whose path starts with `/v1/` or `/v1beta/`."""
+        """Answer one request to a path that the gateway serves (`apis.PATHS`)."""
         try:
             self._parts.upstream.hops.check(scope["headers"])
         except RefusalError as loop:
@@ -445,7 +445,7 @@ def _query(scope: Message, api: Api) -> str:
 
 
 def _key_in_query(scope: Message, api: Api) -> str | None:
-    """The client's own API key in the query, where Gemini's API accepts it, or None."""
+    """The client's own API key in the query of the URL, or None. Only Gemini's API uses one."""
     if api is not Api.GEMINI:
         return None
     return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)

@@ -79,11 +79,11 @@ def _read_chunks(chunks: Sequence[Chunk]) -> Read:
 
 
 _UNFINISHED = {"candidatesTokenCount": None, "thoughtsTokenCount": None}
-"""Replaces the counts of an answer without its end. They are not final."""
+"""Replaces the counts of an answer that has no end, since these counts are not final."""
 
 
 def _joined(parts: Sequence[Chunk]) -> list[dict[str, Any]]:
-    """Join the texts of consecutive parts, which a stream splits."""
+    """Join consecutive parts with text, since a stream splits a text into several parts."""
     joined: list[dict[str, Any]] = []
     for part in parts:
         before = joined[-1] if joined else {}
@@ -106,7 +106,7 @@ def _shows(chunk: Chunk) -> bool:
 
 
 def _read_usage(values: Mapping[str, Any]) -> Usage:
-    """The counts of a `usageMetadata` object. Its answer tokens exclude the thoughts."""
+    """The counts of a `usageMetadata` object, which counts thoughts separately from the answer."""
 
     def count(name: str) -> int | None:
         value = values.get(name)

@@ -12,9 +12,10 @@ from treadle.llm.usage import read_usage
 
 
 def records_content(content_type: str, content_encoding: str) -> bool:
-    """Whether the content of such an answer is recorded, without its media.
+    """Whether the content of an answer with these headers is recorded, without its media.
 
-    Only uncompressed JSON and event streams are. Of other answers only the type and the size are.
+    Only the content of uncompressed JSON and event streams is recorded. For any other answer, only
+    the type and the size are recorded.
     """
     plain = content_encoding.lower() in {"", "identity"}
     return plain and any(kind in content_type.lower() for kind in ("json", "event-stream"))

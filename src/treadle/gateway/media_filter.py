@@ -5,7 +5,10 @@ import re
 from treadle.gateway.media_notes import media_note
 
 _LONGEST = 4_096
-"""The number of characters without a space from which a JSON string counts as encoded media."""
+"""The maximum length of a JSON string that is always kept.
+
+A longer string is media if its beginning has no characters except those of base64 and data URLs.
+"""
 
 _END = re.compile(rb'["\\]')
 _ENCODED = re.compile(rb"[\w+/=:;,.\\-]*", re.ASCII)

@@ -37,8 +37,8 @@ class Read:
 def events_of(blocks: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
     """The events of a stream, each with the time at which it arrived completely.
 
-    Some servers omit the blank lines between events. The lines of such a block then become separate
-    events.
+    Some servers omit the blank lines between events, so several events arrive as one. Then each
+    line becomes a separate event.
     """
     reader, at = SseReader(), 0
     for at, block in blocks:

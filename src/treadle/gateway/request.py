@@ -55,7 +55,7 @@ def read_context(
 
 
 def _thread(values: Mapping[str, object]) -> str | None:
-    """The thread that a body names: in its metadata, or as its conversation (Responses API)."""
+    """The thread that a body names in its metadata or, in the Responses API, as `conversation`."""
     metadata = values.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     session = claude_code_session(given.get("user_id"))
@@ -80,7 +80,7 @@ _CLAUDE_CODE_USER = re.compile(r"(user_[0-9a-f]+_account_[\w-]*?)_session_([\w-]
 def claude_code_session(user_id: object) -> ClaudeCodeSession | None:
     """Split the `metadata.user_id` of Claude Code. The result is None for other texts.
 
-    Each session of Claude Code has another value, so the whole text does not identify a user.
+    `user_id` contains the session, so it differs between sessions of the same user.
     """
     if not isinstance(user_id, str):
         return None
@@ -287,7 +287,8 @@ class CallRequest:
     def key_header(self, api_key: str | None) -> str:
         """The header in which a provider gets the key `api_key`.
 
-        A client of Anthropic may send its own key as a bearer token. The provider gets it so too.
+        A client of Anthropic may send its own key as a bearer token. In this case, the provider
+        gets the key as a bearer token too.
         """
         bearer = Api.OPENAI.key_header
         own = api_key == self.key and any(name == bearer for name, _ in self.headers)

@@ -33,7 +33,10 @@ _NAMED = 20
 """The number of models that a refusal suggests after an unknown model name."""
 
 _GEMINI_COMPATIBLE = "/openai"
-"""The end of the address at which Gemini serves OpenAI's API. Its own API is one level higher."""
+"""The end of the address at which Gemini serves OpenAI's API.
+
+Without this end, it is the address of Gemini's own API.
+"""
 
 _CLIENT_KEY = "the-key-of-the-client"
 """The placeholder for a provider's API key when the client sends its own API key."""
@@ -144,10 +147,10 @@ class Router:
         return found
 
     def _native_provider(self, model: str, api: Api) -> str:
-        """The provider for a model name of Anthropic's or Gemini's API that names no provider.
+        """The provider of a call through Anthropic's or Gemini's API whose model names no provider.
 
-        It is the provider with this API whose settings list the model, or else the first one in the
-        settings, or else the known provider.
+        Only providers that offer this API are candidates. The result is the provider whose settings
+        list the model, or else the first provider in the settings, or else the built-in provider.
         """
         names = [
             name

@@ -1,7 +1,7 @@
 """Bodies of requests that are not JSON, such as uploads of sound, images and files.
 
-A body is kept in an unnamed temporary file, so that a large one takes little memory and can be sent
-again after a failure. Its form is parsed while it arrives.
+A body is kept in an unnamed temporary file. Therefore a large body takes little memory and can be
+sent again after a failure. A body that is a form is parsed while it arrives.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +18,7 @@ _IN_MEMORY = 256_000
 """The size in bytes up to which a body is kept in memory."""
 _PIECE = 256_000
 _FIELD_LIMIT = 20_000
-"""The maximum size in bytes of a field that is recorded."""
+"""The size in bytes from which no further part of a field is recorded."""
 _FIELDS = 200
 """The maximum number of fields that are recorded."""
 
@@ -71,7 +71,10 @@ class Upload:
         return self._form.values
 
     def sent_with(self, model: str | None) -> "SentUpload":
-        """The body as it is sent, with the field `model` replaced if `model` is not None."""
+        """The body as it is sent.
+
+        If `model` is not None and the form has a field `model`, `model` replaces the value.
+        """
         at = self._form.model if self._form is not None else None
         if model is None or at is None:
             return SentUpload(self._file, self.size, (self.size, self.size), b"")

@@ -53,9 +53,10 @@ _PREFIXES = {
 
 
 _MAKERS = ("openai", "cohere")
-"""Makers of embedding models, whose models are priced when the provider is unknown.
+"""The makers of embedding models that are tried when the provider is unknown.
 
-genai-prices finds a provider by the name of a chat model, but not by that of an embedding model.
+genai-prices derives the provider from the name of a chat model, but not from the name of an
+embedding model.
 """
 
 _SNAPSHOT = re.compile(r"(?:[-@](\d{4}-?\d\d-?\d\d)|-(\d\d-\d{4}|\d{4})|[-@]\d{3})(?:-v\d+:\d+)?\Z")
@@ -70,7 +71,7 @@ class Price(NamedTuple):
     """The cost of a call in US dollars.
 
     `of_base_model` is true if the price table lacks the model, and the price is that of its base
-    model. The cost is an estimate then.
+    model. In this case, the cost is an estimate.
     """
 
     dollars: float
@@ -160,8 +161,8 @@ def listed_price(
 ) -> ListedPrice | None:
     """Return the prices that `price` uses, or None if the list does not have the model.
 
-    If the list lacks a snapshot of a model, they are the prices of its base model. Call this in a
-    thread. A model without prices may still have an entry with its window.
+    If the list lacks a snapshot of a model, the result has the prices of its base model. Call this
+    in a thread. A model without prices may still have an entry with its window.
     """
     found = _find(model, provider, base_url)
     if found is None:
@@ -291,7 +292,7 @@ def _is_of_base_model(model: str, provider: str | None, base_url: str | None) ->
 
 
 def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
-    """Return the entry of a model in the price list, or else of its base model, or None.
+    """Return the entry of a model in the price list, or else the entry of its base model, or None.
 
     Routers and tracing libraries use different names for one model, so several names are tried.
     """

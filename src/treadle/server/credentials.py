@@ -27,7 +27,7 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
 HEADER = "x-treadle-token"
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
-"""The headers in which clients of Anthropic and Gemini send their key, which may be the token."""
+"""The headers in which clients of Anthropic and Gemini send their key. It may be the token."""
 
 SUBPROTOCOL = "treadle"
 """The WebSocket subprotocol that the server accepts.

@@ -1,4 +1,4 @@
-"""The OTLP/gRPC endpoint on its own port. It stores spans as the OTLP/HTTP endpoint does."""
+"""The OTLP/gRPC endpoint on its own port. It handles exports as the OTLP/HTTP routes do."""
 
 import asyncio
 import hmac

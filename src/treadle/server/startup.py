@@ -134,10 +134,11 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that calls `ready` when it accepts connections, and `ending` at its end.
+    """A uvicorn server that reports its start and its end.
 
-    After the end, uvicorn sends a received SIGTERM to this process again, which ends the process
-    at once.
+    It calls `ready` when it accepts connections, and `ending` when it begins to shut down. Code
+    after the shutdown may never run: uvicorn then sends a received SIGTERM to this process again,
+    and the signal ends the process at once.
     """
 
     def __init__(

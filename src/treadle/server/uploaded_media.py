@@ -1,8 +1,8 @@
 """Media that a client uploads separately from the span that contains them.
 
-Langfuse and Traceloop replace an image in a message by a reference, and upload the image in another
-request. This module keeps uploads in memory, and puts them back into the spans of an export. The
-stored span is then the same as that of a client that sends its images within the messages.
+The clients of Langfuse and Traceloop replace an image in a message with a reference, and upload the
+image in another request. This module keeps uploads in memory, and puts them back into the spans of
+an export. The stored spans are then the same as if the client had sent the images in its messages.
 """
 
 import asyncio
@@ -24,7 +24,10 @@ KEPT_BYTES = 64_000_000
 """The maximum size of all uploads in memory. The oldest uploads are removed first."""
 
 WAIT_SECONDS = 2.0
-"""The maximum time that an export waits for uploads. Langfuse sends both at the same time."""
+"""The maximum time that an export waits for uploads.
+
+The clients of Langfuse send an export and its uploads at the same time.
+"""
 
 _MARKS = ("@@@langfuseMedia:", "/v2/images/")
 """Every reference contains one of these texts."""
@@ -44,7 +47,7 @@ class _Upload:
 
 
 class UploadedMedia:
-    """The uploads in memory, by id. Use it in one event loop."""
+    """The uploads in memory, by id. Use an instance in one event loop only."""
 
     def __init__(self) -> None:
         self._uploads: OrderedDict[str, _Upload] = OrderedDict()
@@ -55,7 +58,10 @@ class UploadedMedia:
         return media_id in self._uploads
 
     async def add(self, media_id: str, media_type: str, data: bytes) -> None:
-        """Keep an upload. Raises UsageError if it is larger than all uploads may be together."""
+        """Keep an upload.
+
+        Raises UsageError if `media_type` is malformed, or if `data` is larger than `KEPT_BYTES`.
+        """
         if not _MEDIA_TYPE.fullmatch(media_type):
             raise UsageError(f"{media_type[:80]!r} is not a media type.", hint="Use image/png.")
         if len(data) > KEPT_BYTES:
@@ -75,8 +81,8 @@ class UploadedMedia:
         """Return a variant of `decode` that puts the uploads back into the spans of `body`.
 
         Waits a short time for uploads that are still missing. References to unknown media stay
-        unchanged. `limit` is the maximum size of all restored media together, since many references
-        to one upload would need much more memory than the export itself.
+        unchanged. `limit` is the maximum size of all restored media together. Without a limit, many
+        references to one upload could need much more memory than the export itself.
         """
         if not any(mark.encode() in body for mark in _MARKS):
             return decode
@@ -91,7 +97,7 @@ class UploadedMedia:
 def _restored(
     batch: SpanBatch[RawSpan], uploads: Mapping[str, _Upload], limit: int
 ) -> SpanBatch[RawSpan]:
-    """Replace references in the attributes of spans by `data:` URLs."""
+    """Replace references in the attributes of spans with `data:` URLs, up to `limit` bytes."""
     left = limit
 
     def replace(found: re.Match[str]) -> str:

@@ -1,7 +1,8 @@
-"""Records at which point of a conversation a person asked an agent a question.
+"""Stores at which point of a conversation a person asked an agent a question.
 
-The question and its answer are messages of the agent's own conversation, so the prompts of the
-first conversation never contain them. The records are in the same file as the conversations.
+The question and its answer are messages of the agent's own conversation. Therefore the prompts of
+the conversation in which the person asked never contain them. The records are in the same file as
+the conversations.
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class AskedQuestion:
 
 
 class AgentQuestionStore:
-    """The records in the database of the conversations."""
+    """The records of questions to agents, in the database of the conversations."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""Replies that a provider cut, and the sentences that report them."""
+"""The reasons why a provider cuts a reply, and the notices that report them."""
 
 from treadle.events.types import StopReason
 from treadle.llm.messages import LENGTH_REASONS
@@ -12,4 +12,4 @@ CUT_NOTICES = {
     StopReason.LENGTH: "The reply was truncated at the provider's maximum length.",
     StopReason.CONTENT_FILTER: "The provider's content filter truncated the reply.",
 }
-"""The notice of an incomplete reply. The turn continues if the reply has calls."""
+"""The notices of incomplete replies, by stop reason."""

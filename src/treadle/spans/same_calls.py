@@ -7,7 +7,8 @@ of the response, the model, the time, and the content:
 - The models are equal, apart from a prefix and the date of a snapshot.
 - If both spans have the id of the response, the ids are equal and the times of the spans overlap.
   Some providers always send the same id, so the answers must be equal if both spans have them.
-- Otherwise, the questions and the answers are equal, and the client's span contains the gateway's.
+- Otherwise, the questions and the answers are equal, and the client's span contains the gateway's
+  span in time.
 - Each of the two spans is the closest match of the other one.
 
 Texts are compared by checksums of their beginnings and ends.
@@ -38,9 +39,12 @@ _COMPARED = 1_000
 SKEW_US = 5_000_000
 """The maximum difference between the clocks of the client and the gateway, in microseconds."""
 STRICT_SKEW_US = 1_000_000
-"""The same, for spans that are matched without the id of the response."""
+"""The maximum difference for spans that are matched without the id of the response."""
 LEAD_US = 600_000_000
-"""The maximum time between the starts of both spans: the client may repeat a failed request."""
+"""The maximum time between the starts of both spans.
+
+The gateway's span may start late, since the client's span includes failed attempts before it.
+"""
 
 _PERIOD_BITS, _HASH_BITS = 31, 42
 _PERIODS = 1 << 20
@@ -52,10 +56,10 @@ _GATEWAY_BIT = 1 << _HASH_BITS
 class CallKeys(NamedTuple):
     """Keys by which a store finds the other record of a call. None means unknown.
 
-    A key consists of a period of 36 minutes, a bit that is 1 for the gateway's spans, and a
-    checksum. The period keeps the keys of recent calls together in an index. `response` has the
-    checksum of the response's id. `content` has the checksums of the question, which is 0 if it is
-    unknown, and of the answer.
+    A key consists of the number of a period of 36 minutes, a bit that is 1 for the gateway's spans,
+    and a checksum. The period keeps the keys of recent calls together in an index. `response` has
+    the checksum of the response's id. `content` has the checksum of the question and then that of
+    the answer. The checksum of an unknown question is 0.
     """
 
     response: int | None
@@ -68,8 +72,8 @@ NO_KEYS = CallKeys(None, None)
 def call_keys(span: Span, question: str, answer: str) -> CallKeys:
     """Return the keys of a finished model call or embedding.
 
-    `question` is the text of its newest input, and `answer` the text of its output. Both are valid
-    Unicode.
+    `question` is the new text in the input of the call, and `answer` is the text of its output.
+    Both are valid Unicode.
     """
     if span.duration_us is None:
         return NO_KEYS
@@ -121,7 +125,7 @@ def _checksum(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A counted model call or embedding. `identity` distinguishes it from all other calls."""
+    """A model call or an embedding that may count. `identity` differs between all such calls."""
 
     identity: tuple[str, str]
     kind: str
@@ -165,7 +169,7 @@ def partner_starts(start_us: int, end_us: int, *, gateway: bool) -> tuple[int, i
 
 
 def keys_in_period(key: int, first_us: int, last_us: int) -> Iterator[int]:
-    """Yield the forms of a key in all periods between two moments."""
+    """Yield the key once for each period between two moments, with that period in the key."""
     shift = 1 + _HASH_BITS
     checksum = key & (1 << shift) - 1
     for period in _periods(first_us, last_us):
@@ -173,7 +177,10 @@ def keys_in_period(key: int, first_us: int, last_us: int) -> Iterator[int]:
 
 
 def key_ranges(first_us: int, last_us: int, *, gateway: bool) -> Iterator[tuple[int, int]]:
-    """Yield the lowest and the highest key of one side in each period between two moments."""
+    """Yield the lowest and the highest possible key for each period between two moments.
+
+    The keys are those of the gateway's spans if `gateway` is true, and otherwise of other spans.
+    """
     for period in _periods(first_us, last_us):
         lowest = (period << 1 | gateway) << _HASH_BITS
         yield lowest, lowest | _MASK
@@ -185,7 +192,7 @@ def _periods(first_us: int, last_us: int) -> Iterator[int]:
 
 
 class Distance(NamedTuple):
-    """How similar two records of a call are. The smallest distance is the closest match."""
+    """The distance between two records of a call. The record at the smallest distance matches."""
 
     without_id: bool
     starts_us: int
@@ -231,8 +238,9 @@ def counts_instead(gateway: RecordedCall, exporter: RecordedCall) -> bool:
     """Return whether the gateway's span of a call counts, and not the exporter's span.
 
     The exporter's span has the run, the thread and the labels of its program, so it counts if its
-    figures are right. The gateway read the answer of the provider. If both spans state different
-    tokens or costs, the gateway's span counts.
+    figures are right. The figures of the gateway are right, since it read the answer of the
+    provider. Therefore the gateway's span counts if the exporter's span lacks its tokens or its
+    cost, or states other ones. Costs may differ by one percent.
     """
     if gateway.input_tokens is None and gateway.cost_nano is None:
         return False

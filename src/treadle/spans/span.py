@@ -13,7 +13,7 @@ JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[st
 Attributes = Mapping[str, JsonValue]
 Scalar = str | int | float | bool
 Metadata = Mapping[str, Scalar]
-"""The values that an application attaches to a span. It is flat: no value is a list or a map."""
+"""The values that an application attaches to a span, by key. No value is a list or a map."""
 
 MAX_METADATA = 32
 """The maximum number of values in the metadata of a span."""
@@ -69,8 +69,9 @@ def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
 def flat_metadata(values: Attributes) -> dict[str, Scalar]:
     """Return `values` as metadata.
 
-    A key in a nested map is joined to the outer key with a dot. Lists, empty texts, values above
-    the limits and further values are omitted, since a part of a value would be a different value.
+    A key in a nested map is joined to the outer key with a dot. Lists and empty texts are omitted,
+    and so are values after the first `MAX_METADATA`. Keys and texts above their limits are omitted
+    and not cut, since a part of a value would be a different value.
     """
     found: dict[str, Scalar] = {}
     _flatten("", values, found)
@@ -291,7 +292,8 @@ class SpanReference(NamedTuple):
 class SameCall:
     """Another span that recorded the same call (`spans.same_calls`).
 
-    `counted` states whether the span itself counts, and not the other one.
+    `other` is that span. `counted` is false if `other` counts instead of the span that has this
+    record.
     """
 
     other: SpanReference

@@ -1,7 +1,7 @@
-"""Merges two versions of a span, whose messages may have arrived in log records.
+"""Merges two versions of a span. Log records may have added messages to either version.
 
-The result does not depend on the order of arrival. Each version may lack messages that the other
-one has, so the result has the messages of both.
+Each version may lack messages that the other one has, so the result has the messages of both. The
+result does not depend on the order of arrival.
 """
 
 import json
@@ -14,13 +14,13 @@ from treadle.spans.vocabularies.mapper import to_span
 from treadle.spans.vocabularies.message_events import FROM_LOGS, message_events, span_of_events
 
 EVENTS_LIMIT = 10_000
-"""The maximum number of events of a span to which later log records are added."""
+"""The maximum number of events that a span has after log records were added to it."""
 
 BYTES_LIMIT = 32_000_000
-"""The maximum size of these events, as JSON."""
+"""The maximum size of these events as JSON, in bytes."""
 
 MESSAGES_CUT = "treadle.messages_cut"
-"""The attribute of a span whose log records exceeded a limit. The latest records are left out."""
+"""The attribute of a span that exceeded one of these limits. Its latest events were left out."""
 
 
 def merge_versions(one: Span, other: Span) -> Span:
@@ -58,7 +58,7 @@ def _within_limits(events: Sequence[SpanEvent]) -> tuple[list[SpanEvent], bool]:
 
 
 def _better(one: Span, other: Span) -> Span:
-    """Return the version that gives all columns except the messages."""
+    """Return the version from which the result takes everything except the messages."""
     if _is_from_logs(one) != _is_from_logs(other):
         return other if _is_from_logs(one) else one
     bare = _without_messages(one)

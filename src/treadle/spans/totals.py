@@ -13,8 +13,8 @@ its cost:
 A tool, an agent, a retrieval, a guardrail or an evaluation between two calls separates them, so
 both count. The rule depends only on the present spans, not on the order of their arrival.
 
-An embedding is a call of a model too, with the same rule. An embedding and a model call are never
-the same request, so both count if one is within the other.
+The same rule applies to embeddings, which are calls of a model too. An embedding and a model call
+are never the same request, so both count if one is within the other.
 """
 
 from collections import defaultdict
@@ -87,7 +87,10 @@ def totals(spans: Sequence[Span], same_calls: Mapping[str, SameCall] = NO_SAME_C
 
 
 def _output(span: Span) -> int | None:
-    """Return the output tokens of a call. An embedding with known input tokens has none."""
+    """Return the output tokens of a call, or None if they are unknown.
+
+    They are 0 for an embedding with known input tokens, even if they were not reported.
+    """
     output = span.tokens.output
     of_embedding = span.kind is SpanKind.EMBEDDING and span.tokens.input is not None
     return 0 if output is None and of_embedding else output
@@ -108,8 +111,8 @@ STEPS = ("gateway", "chain")
 class Step:
     """The data of one span that the counting rule needs.
 
-    `call` is the kind of a call of a model, and None for a span that forwards calls. `known` is
-    true if the tokens or the cost are known.
+    `call` is the kind of the span if the span is a call of a model. It is None for a span that
+    forwards calls. `known` is true if the tokens or the cost are known.
     """
 
     span_id: str
@@ -119,12 +122,12 @@ class Step:
 
 
 def is_call(kind: str) -> bool:
-    """Return whether such a span is a call of a model, which has tokens and a cost."""
+    """Return whether a span of this kind is a call of a model, which has tokens and a cost."""
     return kind in CALL_KINDS
 
 
 def forwards_call(kind: str, operation: str) -> bool:
-    """Return whether calls above and below such a span may be one request."""
+    """Return whether the calls above and below a span of this kind may be one request."""
     if kind == SpanKind.AGENT:
         return operation in STEPS
     return kind == SpanKind.OTHER and operation not in SEPARATE

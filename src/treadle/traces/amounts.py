@@ -46,8 +46,8 @@ def tokens(usage: Usage) -> str:
 def cost(dollars: float) -> str:
     """Return US dollars as text, to a hundredth of a cent.
 
-    An amount below one cent has two more digits. A smaller amount than these digits show is not
-    rounded to 0.
+    An amount below one cent has two more digits. A positive amount below $0.000001 becomes
+    `<$0.000001`, since 0 would be wrong.
     """
     if 0 < dollars < _SMALLEST:
         return f"<${_SMALLEST:.6f}"

@@ -1,8 +1,8 @@
 """Writes whole lists of threads, runs, spans or groups as CSV or JSON lines.
 
-A row has the members of its JSON object in the lists of the server. In CSV, a column is a member,
-and its name is the path of the member in the JSON object, such as `sums.tokens.input`. Lists and
-metadata are JSON text.
+A row has the same members as its JSON object in the lists of the server. In CSV, each member is a
+column. The name of the column is the path of the member in the JSON object, such as
+`sums.tokens.input`. Lists and metadata are JSON text.
 """
 
 import csv
@@ -22,10 +22,13 @@ from treadle.traces.store.results import Group, ListedSpan, RunSummary, ThreadSu
 from treadle.traces.store.span_reader import SpanReader
 
 _PAGE = 1_000
-"""The number of rows in memory."""
+"""The maximum number of rows that are in memory at once."""
 
 _GROUPS = 10_000
-"""The number of groups in memory. Each page of groups reads all matching spans again."""
+"""The maximum number of groups that are in memory at once.
+
+It is larger than `_PAGE`, since each page of groups reads all matching spans again.
+"""
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """The characters at which a spreadsheet takes a text for a formula."""
@@ -169,7 +172,7 @@ def _cell(value: Any) -> str:
 def harmless(text: str) -> str:
     """Return `text` so that a spreadsheet does not take it for a formula.
 
-    Such a text gets an apostrophe at its start.
+    A text that begins like a formula gets an apostrophe at its start.
     """
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 

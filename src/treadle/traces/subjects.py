@@ -36,8 +36,8 @@ def find_subject(store: SqliteTraceStore, reference: str) -> Subject:
     """Return the subject that `reference` names.
 
     `reference` is LAST for the trace that started last, a whole id, or a prefix of the id of a
-    trace. A whole id of a trace is preferred to one of a run, and that to one of a thread. Raises
-    NotFoundError if nothing matches, and UsageError if several traces have the prefix.
+    trace. If a trace, a run and a thread have the same whole id, the trace is returned, or else the
+    run. Raises NotFoundError if nothing matches, and UsageError if several traces have the prefix.
     """
     if not is_last(reference):
         if store.spans(Query((any_of(Field.TRACE, [reference]),)), limit=1).data:
@@ -50,9 +50,10 @@ def find_subject(store: SqliteTraceStore, reference: str) -> Subject:
 
 
 def traces_of(store: SqliteTraceStore, subject: Subject) -> Iterator[Trace]:
-    """Yield the trace, the run, or the runs of the thread in order of time.
+    """Yield the trace, or the run, or each run of the thread in order of time.
 
-    All traces of one run are one `Trace`. Raises NotFoundError if the subject does not exist.
+    Each run is one `Trace` with the spans of all its traces. Raises NotFoundError if the subject
+    does not exist.
     """
     match subject.kind:
         case SubjectKind.TRACE:

@@ -18,7 +18,7 @@ _SIGNAL_STATUS = 128
 exit status.
 """
 _FULL_COLLECTION = 100
-"""The number of younger collections until a full garbage collection.
+"""The number of collections of younger objects before a full garbage collection.
 
 A full collection delays a key by 80 ms in a conversation of 5,000 messages. With Python's default
 of 10, there is one every 4 seconds while an answer arrives.
@@ -28,7 +28,7 @@ of 10, there is one every 4 seconds while an answer arrives.
 def local_workbench(root: Path, model: str | None, *, debug: bool = False) -> OpenWorkbench:
     """Return a function that opens the repository at `root` in this process.
 
-    With `debug`, the log file contains every step, and a line states its path.
+    With `debug`, the log file contains every step, and a warning states the path of this file.
 
     The modules and the settings are loaded in a thread, so that the screen can already react to
     keys.

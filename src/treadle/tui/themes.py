@@ -9,7 +9,7 @@ from textual.theme import Theme
 
 
 def _with_fixed_colours(theme: Theme) -> Theme:
-    """Add the variables that repeat a base colour, as far as the theme does not state them."""
+    """Set variables to base colours of the theme, unless the theme itself sets them."""
     repeated = {
         "text": theme.foreground,
         "text-primary": theme.primary,

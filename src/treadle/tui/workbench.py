@@ -396,10 +396,10 @@ class Workbench(ABC):
         """Ask the analyst, which is an agent, about the recorded calls that `page` shows.
 
         If `conversation` is None, the question begins a new conversation with the analyst.
-        `asked_in` is the conversation with the assistant that shows the question and its answer
-        from now on. Its prompts do not contain them. If `model` is None, the configured model
-        answers. If only the model that Treadle contains is available, the answer
-        is a report.
+        `asked_in` is the person's conversation with the assistant. It shows the question and its
+        answer, even after it is resumed, but its prompts do not contain them. If `model` is None,
+        the configured model answers. If only the model that Treadle contains is available, the
+        answer is a report.
         """
 
     @abstractmethod

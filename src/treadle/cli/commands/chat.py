@@ -136,7 +136,7 @@ async def _attached(options: argparse.Namespace) -> "tuple[str, OpenWorkbench]":
 
 
 def running_address(root: Path) -> str:
-    """Return the address of the server that runs for a repository. Raises UsageError."""
+    """Return the address of a repository's running server. Raises UsageError if none is found."""
     from treadle.app.running_server import find_server
 
     address = find_server(root)

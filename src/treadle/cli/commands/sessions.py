@@ -213,7 +213,7 @@ def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, 
 
 
 def _session(options: argparse.Namespace) -> Session:
-    """Load what `_loaded` loads, with the questions to agents."""
+    """Load a conversation, the messages of all its branches, and its questions to agents."""
     root = repository(options)
 
     async def load(store: ConversationStore) -> Session:

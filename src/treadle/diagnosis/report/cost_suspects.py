@@ -116,8 +116,8 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield steps that took most of the time of their trace, if they have too few peers.
 
-    A failed step has its own suspect, and the only step of a trace says nothing. With enough peers,
-    `_slow` compares a step with its peers instead.
+    A failed step is another suspect already. A trace with only one step is skipped, since that step
+    always takes most of the time. If a step has enough peers, `_slow` compares it with these.
     """
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
     peer_counts: dict[Hashable, int] = defaultdict(int)

@@ -135,7 +135,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to do about a cause, and the span where it occurred first."""
+    """What to do about a cause, and the span with the highest score for this cause."""
 
     advice: str
     name: str

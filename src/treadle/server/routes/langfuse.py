@@ -32,14 +32,14 @@ class _Announcement(BaseModel):
 
 @router.get("/projects")
 def projects() -> dict[str, Any]:
-    """Return one project, with which a client checks its keys."""
+    """Return one project. Clients request it to check their keys."""
     project = {"id": "treadle", "name": "Treadle", "metadata": {}}
     return {"data": [{**project, "organization": {"id": "treadle", "name": "Treadle"}}]}
 
 
 @router.post("/media")
 def announce(server: CurrentServer, request: Request, body: _Announcement) -> dict[str, Any]:
-    """Return the address for an upload. It is null if the upload is already known."""
+    """Return the address to which to upload media, or null if this upload already exists."""
     media_id = body.sha256_hash.replace("+", "-").replace("/", "_")[:22]
     address = str(request.base_url.replace(path=f"/api/public/media/{media_id}"))
     return {"mediaId": media_id, "uploadUrl": None if media_id in server.media else address}
@@ -61,7 +61,7 @@ async def upload(server: CurrentServer, request: Request, media_id: str) -> dict
 
 @router.patch("/media/{media_id}")
 def finish(media_id: str) -> dict[str, Any]:
-    """Accept the report of a client that its upload ended."""
+    """Accept a client's report that its upload has ended."""
     return {"mediaId": media_id}
 
 

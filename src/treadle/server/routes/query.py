@@ -22,7 +22,7 @@ from treadle.traces.store.results import Facets, FieldValues, ValueCount
 router = APIRouter(tags=["query"])
 
 _MAX_KEYS = 50
-"""The maximum number of keys of the metadata among the fields."""
+"""The maximum number of metadata keys in the list of fields."""
 
 MAX_CHARACTERS = 20_000
 """The maximum length of a query that a person types."""
@@ -122,7 +122,7 @@ class Faceting(Filter):
 async def fields(server: CurrentServer) -> QueryFields:
     """Return all fields of the query language, for completion and help.
 
-    Each known key of the metadata is a field.
+    Up to 50 keys of the recorded metadata are also listed, each as a field.
     """
     keys = await asyncio.to_thread(server.traces.metadata_keys, limit=_MAX_KEYS)
     found: list[QueryField] = []

@@ -93,9 +93,10 @@ async def _file(name: str, exported: ExportedList, form: ListFormat) -> Response
 
 
 async def _streamed(name: str, lines: Iterator[bytes], media_type: str) -> Response:
-    """Return a response that streams a file. Threads read the parts, one part at a time.
+    """Return a response that streams a file. Each part is read in a thread.
 
-    The first part is read before the response starts, so that an error in it has its own status.
+    The first part is read before the response starts. An error in it then sets the status of the
+    response.
     """
     parts = _joined(lines)
     first = await asyncio.to_thread(next, parts, b"")
@@ -107,7 +108,7 @@ async def _streamed(name: str, lines: Iterator[bytes], media_type: str) -> Respo
 
 
 def _joined(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines in larger parts, since each part of a response has a cost."""
+    """Join lines into larger parts, since each part of a response has a fixed cost."""
     waiting = bytearray()
     for line in lines:
         waiting += line

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v2", include_in_schema=False)
 
 
 class _Announcement(BaseModel):
-    """The announcement of an image. The suffix of the name is the subtype of its media type."""
+    """The announcement of an image. The suffix of its name is a media subtype, such as `png`."""
 
     image_name: str = Field(pattern=r"\.[\w+-]{1,40}$", max_length=1_000)
 
@@ -28,7 +28,10 @@ class _Image(BaseModel):
 
 @router.post("/traces/{trace_id}/spans/{span_id}/images")
 def announce(request: Request, body: _Announcement) -> dict[str, Any]:
-    """Return the address for the upload of an image. The span contains it in place of the image."""
+    """Return the address to which the client uploads an image.
+
+    The span contains this address in place of the image.
+    """
     subtype = body.image_name.rpartition(".")[2]
     return {"url": str(request.base_url.replace(path=f"/v2/images/{new_id()}.{subtype}"))}
 

@@ -120,7 +120,10 @@ def _with_joined_lists(pairs: Pairs) -> dict[str, Any]:
 
 
 class JsonReader:
-    """Reads the documents of one body. The levels above the records differ only in their names."""
+    """Reads the documents of one body.
+
+    Exports of spans and of log records have the same levels above the records, with other names.
+    """
 
     signal = TRACES
 

@@ -1,8 +1,9 @@
 """Log records of OpenTelemetry: reads the messages of model calls from an export of logs.
 
-The result has one span for each span that the records name. Its events are the records. The store
-adds them to the real span in either order of arrival (`spans/span_versions.py`). Treadle has no
-other use for log records, so it rejects all others, with the reason.
+The result has one span for each span that the records name. The events of this span are the
+records. The store adds them to the real span, which may arrive earlier or later
+(`spans/span_versions.py`). Treadle has no use for other log records, so it rejects all of these,
+with the reason.
 """
 
 import time
@@ -111,7 +112,7 @@ class _JsonReader(JsonReader):
 
 
 def _complete(raw: RawSpan, body: JsonValue) -> list[str]:
-    """Set the name, the time and the content of a record. Returns the faults that this corrects.
+    """Set the name, the time and the content of a record. Returns the faults that were corrected.
 
     Raises SpanFaultError if the record is not an event with messages.
     """

@@ -1,6 +1,7 @@
 """Exports of metrics. Treadle checks and counts them, and stores nothing (decision 0073).
 
-The answer is a success that reports all data points as rejected, so no exporter repeats or stops.
+The answer is a success that reports all data points as rejected. Therefore an exporter does not
+repeat the export, and continues with its other exports.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class DeclinedMetrics:
     """The number of data points."""
 
     def problems(self) -> str:
-        """Return why Treadle does not store the data points, or an empty text without any."""
+        """Return why Treadle does not store the data points. It is empty if there are none."""
         if not self.rejected:
             return ""
         return (

@@ -65,9 +65,9 @@ def decode_protobuf(body: bytes) -> SpanBatch[RawSpan]:
 
 
 def respond_protobuf(report: ExportReport) -> bytes:
-    """Return the response to an export of any signal: all have the same fields.
+    """Return the response to an export. The responses of all signals have the same fields.
 
-    It is empty if every record was accepted with all its fields.
+    The response is empty if every record was accepted with all its fields.
     """
     message = report.problems().encode(errors="replace")
     if not message:
@@ -79,9 +79,9 @@ def respond_protobuf(report: ExportReport) -> bytes:
 
 
 class ProtobufReader:
-    """Reads one body with spans. The levels above the spans are the same for log records.
+    """Reads one body with spans. A subclass reads log records, which have the same outer levels.
 
-    It decodes each attribute key only once, since keys are often repeated.
+    The reader decodes each attribute key only once, since keys are often repeated.
     """
 
     signal = TRACES

@@ -45,7 +45,7 @@ class SpanColumns:
     failed: bool = False
     error: str | None = None
     start_ns: int | None = None
-    """The start in nanoseconds, if attributes state another one than the span."""
+    """The start in nanoseconds, if attributes state a different start than the span itself."""
 
     def set_kind(self, kind: SpanKind | None, operation: str | None = None) -> None:
         """Set the kind and the operation, unless an earlier vocabulary set the kind."""
@@ -69,7 +69,7 @@ class SpanColumns:
             self.reasoning, self.total_tokens = as_count(reasoning), as_count(total)
 
     def add_metadata(self, values: Mapping[str, JsonValue]) -> None:
-        """Add the metadata whose keys are still missing, within the limits of `flat_metadata`."""
+        """Add the values whose keys are not in the metadata yet. `flat_metadata` has the limits."""
         missing = {key: value for key, value in values.items() if key not in self.metadata}
         self.metadata = flat_metadata({**self.metadata, **missing})
 

@@ -97,7 +97,11 @@ def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _agent_name(name: str, attributes: Attributes) -> str | None:
-    """Return the name of an agent if the span is named after the model, as in the AI SDK."""
+    """Return the name of an agent to replace the name of its span, or None to keep that name.
+
+    The AI SDK names the span after the model, such as `invoke_agent gpt-5`. Only such a name is
+    replaced.
+    """
     agent = as_text(attributes.get("gen_ai.agent.name"))
     return agent if name == f"invoke_agent {attributes.get('gen_ai.request.model')}" else None
 
@@ -194,9 +198,9 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _answer(reply: str | None) -> str | None:
-    """Return the reply of an agent without the tool calls that have results.
+    """Return the reply of an agent without tool results and the tool calls that they answer.
 
-    Some agents report all steps of a run as their reply. Each step has its own span.
+    Some agents report all steps of a run as their reply, but each step also has its own span.
     """
     messages = parse_json(reply)
     if not isinstance(messages, list):

@@ -19,7 +19,8 @@ from treadle.spans.vocabularies.values import (
 CALL_ID = "litellm.call_id"
 """The attribute of every span of a call.
 
-In such a span, the attributes `metadata.…` are litellm's own, and not the application's.
+In a span with this attribute, the attributes `metadata.…` are litellm's own metadata, and not those
+of the application.
 """
 
 _CALLS = {
@@ -32,7 +33,7 @@ _CALLS = {
     "rerank": (SpanKind.RETRIEVAL, "rerank"),
     "arerank": (SpanKind.RETRIEVAL, "rerank"),
 }
-"""Functions of litellm whose names it sends as operations. Most of them are asynchronous."""
+"""Maps functions of litellm to a kind and an operation. litellm sends their names as operations."""
 
 _COMPLETIONS = "gen_ai.completion."
 _USERS = ("llm.user", "metadata.user_api_key_end_user_id", "metadata.user_api_key_user_id")

@@ -47,7 +47,8 @@ def _read(columns: SpanColumns) -> None:
     elif columns.kind is SpanKind.MODEL:
         _read_call(columns, attributes)
         if instrumented and _only_opened(columns, attributes):
-            # A log has the reply to a streamed call, so this span is not counted as a call.
+            # This span of a streamed call has no reply. A log with the reply is recorded as the
+            # call, so this span must not count as a call too.
             columns.kind = SpanKind.OTHER
     elif columns.kind is None and columns.output is None:
         columns.output = as_content(attributes.get("return"))
@@ -88,7 +89,7 @@ def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
 
 
 def _read_message_events(columns: SpanColumns, events: list[Any]) -> None:
-    """Read the messages of a list of events. Version 1 has the reply after the request."""
+    """Read the messages of a list of events, in which the reply follows the request."""
     items = [each for each in events if isinstance(each, dict)]
     first = next((index for index, each in enumerate(items) if _is_choice(each)), None)
     if first is None:  # the Responses API has no choices
@@ -108,7 +109,7 @@ def _read_message_events(columns: SpanColumns, events: list[Any]) -> None:
 
 
 def _thought(event: Mapping[str, Any]) -> str | None:
-    """Return the reasoning in an event, which `gen_ai.output.messages` lacks."""
+    """Return the reasoning in an event, or None. `gen_ai.output.messages` lacks the reasoning."""
     data = event.get("data")
     if not isinstance(data, dict) or data.get("type") != "reasoning":
         return None

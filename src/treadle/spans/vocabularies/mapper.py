@@ -104,7 +104,10 @@ def to_span(raw: RawSpan) -> Span:
 
 
 def with_metadata(span: Span) -> Span:
-    """Return a stored span with the user, the release and the metadata of its attributes."""
+    """Return a stored span with the user, the release and the metadata that its attributes state.
+
+    A span that already has one of the three is returned unchanged.
+    """
     if span.user or span.release or span.metadata:
         return span
     mapped = to_span(

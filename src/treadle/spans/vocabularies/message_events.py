@@ -28,7 +28,7 @@ _CONTENT = frozenset(
         "gen_ai.event.content",
     }
 )
-"""The attributes of an event that stay in the event, since they may be large."""
+"""Attributes that are not copied from an event to its span, since they may be large."""
 
 
 def span_of_events(

@@ -102,7 +102,7 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
 
 
 def _join_calls(found: list[Message], messages: list[Message]) -> bool:
-    """Add tool calls to the reply before them, and return whether this was possible.
+    """Add the tool calls of `messages` to the reply before them. Returns whether this was possible.
 
     OpenAI's Responses API returns each tool call of a reply as a separate item.
     """
@@ -253,9 +253,10 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
 
 
 def _ordered(message: Message, results: list[Message]) -> list[Message]:
-    """Return a message and the tool results that were sent with it.
+    """Return a message and the tool results that were sent with it, in the order of a chat.
 
-    Anthropic's clients send the results of tools and the next words of the user in one message.
+    Anthropic's clients send the results of tools and the next words of the user in one message. The
+    results come before the words of a user, and after a message with another role.
     """
     return [*results, message] if message["role"] == "user" else [message, *results]
 
@@ -263,7 +264,7 @@ def _ordered(message: Message, results: list[Message]) -> list[Message]:
 def _thought(part: Mapping[str, Any]) -> str:
     """Return the text of a part with reasoning.
 
-    The text may be a list of summaries, as in OpenAI's Responses API, or the JSON text of one.
+    OpenAI's Responses API has a list of summaries in place of a text. The list may be JSON text.
     """
     given = parse_json(_first(part, "content", "text", "thinking", "summary"))
     if isinstance(given, list):

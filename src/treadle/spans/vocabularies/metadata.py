@@ -11,14 +11,18 @@ METADATA = (
     "traceloop.association.properties", "llm.metadata", "gen_ai.request.metadata",
     "treadle.request.metadata",
 )  # fmt: skip
-"""Metadata that an application attaches: an object, JSON text, or one attribute for each key."""
+"""The names of attributes with the metadata of an application.
+
+The value is an object or its JSON text. Otherwise each key has its own attribute, such as
+`metadata.tenant`.
+"""
 
 _FLAT_METADATA = tuple(f"{name}." for name in METADATA)
 _PREFIXES = frozenset({"metadata", "langsmith", "langfuse", "mlflow", "ai", "traceloop"})
-"""The first parts of the names of attributes that have one key of the metadata each."""
+"""The first part of the name of every attribute that states a single key of the metadata."""
 
 _JSON_METADATA = ("langfuse.observation.metadata.", "langfuse.trace.metadata.")
-"""The names under which each value is JSON text."""
+"""The prefixes of attributes whose values are JSON text."""
 
 THREADS_IN_METADATA = (
     "session_id", "thread_id", "conversation_id", "sessionId", "threadId", "conversationId",
@@ -87,7 +91,7 @@ def _leave_out_fields(columns: SpanColumns) -> None:
 
 
 def _read_flat(columns: SpanColumns, attributes: Attributes) -> None:
-    """Read the attributes that have one key of the metadata each."""
+    """Read the attributes that each state a single key of the metadata."""
     values: dict[str, JsonValue] = {}
     for name, value in attributes.items():
         if name.startswith(_FLAT_METADATA):
@@ -104,9 +108,10 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str | None:
 
 
 def _name(value: JsonValue) -> str | None:
-    """Return a text or a number as a name. The result is None for a long text.
+    """Return a text or a number as a name. The result is None for a long text or another value.
 
-    A list with one entry is the value of a header. MLflow sends texts as JSON.
+    A list with one entry, such as the value of a header, is read as this entry. JSON text is
+    decoded, since MLflow sends texts in this form.
     """
     if isinstance(value, list) and len(value) == 1:
         value = value[0]

@@ -1,7 +1,8 @@
 """The vocabulary of MLflow, `mlflow.…`. MLflow encodes most values as JSON text.
 
-MLflow can also export the names of OpenTelemetry, which `gen_ai` reads. Such spans keep only the
-attributes and events without a name of OpenTelemetry, and their scope identifies them.
+MLflow can also export spans with the attributes of OpenTelemetry, which `gen_ai` reads. Such a span
+keeps those attributes and events of MLflow that OpenTelemetry has no names for. Its scope
+identifies it as a span of MLflow.
 """
 
 from typing import Any
@@ -40,7 +41,7 @@ _SCOPE = "mlflow."
 _TAG = "mlflow.traceTag."
 _CHUNK = "mlflow.chunk.item."
 _PROVIDERS = frozenset({"openai", "anthropic", "gemini", "groq", "mistral", "bedrock"})
-"""Formats of messages that are also names of providers."""
+"""The values of `mlflow.message.format` that are also names of providers."""
 
 
 def _read(columns: SpanColumns) -> None:
@@ -62,7 +63,10 @@ def _read(columns: SpanColumns) -> None:
 
 
 def _read_tags(columns: SpanColumns, attributes: Attributes) -> None:
-    """Read the tags of a trace. A tag that is only set is a label, and others are metadata."""
+    """Read the tags of a trace.
+
+    A tag with the value `true` or without a value is a label. Any other tag is metadata.
+    """
     tags = {
         name.removeprefix(_TAG): value
         for name, value in attributes.items()
@@ -196,9 +200,9 @@ def _vectors(reply: Any) -> str | None:
 
 
 def _reply_with_items(attributes: Attributes) -> str | None:
-    """Return a reply whose messages have items of OpenAI's Responses API as JSON text.
+    """Return the messages of a reply that consists of items of OpenAI's Responses API.
 
-    The result is None for other replies.
+    MLflow sends each item as the text of a message, in JSON. The result is None for other replies.
     """
     messages = parse_json(attributes.get("gen_ai.output.messages"))
     if not isinstance(messages, list):
@@ -208,7 +212,7 @@ def _reply_with_items(attributes: Attributes) -> str | None:
 
 
 def _item(message: Any) -> Any:
-    """Return the item of the Responses API that is the only text of a message, or None."""
+    """Return the item of the Responses API in a message with a single part, or None."""
     parts = message.get("parts") if isinstance(message, dict) else None
     only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
     item = parse_json(only.get("content")) if isinstance(only, dict) else None

@@ -75,7 +75,10 @@ def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _read_response(columns: SpanColumns, attributes: Attributes) -> None:
-    """Read a call of the Responses API. The request is in `raw_input`, the reply in `response`."""
+    """Read a call of the Responses API.
+
+    The request is in `raw_input`, and the reply is in `response`.
+    """
     columns.set_kind(SpanKind.MODEL)
     response = parse_json(attributes.get("response"))
     answered: Mapping[str, Any] = response if isinstance(response, dict) else {}
@@ -98,7 +101,8 @@ def _read_completion(columns: SpanColumns, attributes: Attributes) -> None:
 def _reply(output: JsonValue) -> JsonValue:
     """Return the messages of a chat completion.
 
-    A streamed completion is reported as a response of the Responses API.
+    openai-agents reports a streamed completion in the form of the Responses API, in which the
+    messages are in `output`.
     """
     replies = parse_json(output)
     if isinstance(replies, list) and len(replies) == 1 and isinstance(replies[0], dict):

@@ -65,9 +65,10 @@ def _read_agent(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _given(messages: list[Any], new: JsonValue) -> list[Any]:
-    """Return the messages that the run began with: the history, and those before its first reply.
+    """Return the messages of the history, and the new messages before the first reply of the run.
 
-    `new` is the number of messages in the history. The other messages are steps of the run.
+    `new` is the number of messages in the history. The messages from the first reply on are steps
+    of the run.
     """
     first = new if isinstance(new, int) and 0 < new < len(messages) else 0
     while first < len(messages) and not _is_reply(messages[first]):

@@ -62,7 +62,7 @@ def _read_properties(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _name(name: str, attributes: Attributes) -> str | None:
-    """Return the name of a workflow, agent or task, to which Traceloop appends the kind."""
+    """Return the name of a workflow, agent or task without the kind that Traceloop appends."""
     entity = as_text(attributes.get("traceloop.entity.name"))
     kind = attributes.get("traceloop.span.kind")
     return entity if entity is not None and name == f"{entity}.{kind}" else None

@@ -23,8 +23,8 @@ def as_text(value: JsonValue) -> str | None:
 def as_name(value: JsonValue) -> str | None:
     """Return `value` as an id or a name, or None if it is neither a text nor a number.
 
-    A double such as 1.0 becomes "1". Two texts of Logfire are not names: `null`, which it sends for
-    None, and the text that replaces all values that look like secrets.
+    A double such as 1.0 becomes "1". Logfire sends two texts that are not names: `null` in place of
+    None, and the text with which it replaces values that look like secrets.
     """
     if isinstance(value, str) and (value == "null" or value.startswith(_REDACTED)):
         return None
@@ -131,7 +131,7 @@ _WRITER = json.JSONEncoder(ensure_ascii=False)
 def summarize_vectors(vectors: Sequence[JsonValue]) -> str | None:
     """Return the number of vectors and of their dimensions as JSON text, or None without vectors.
 
-    A reader cannot use the numbers of a vector. They stay in the attributes.
+    The vectors themselves are left out, since a reader cannot use them. The attributes keep them.
     """
     if not vectors:
         return None
@@ -143,9 +143,8 @@ def summarize_vectors(vectors: Sequence[JsonValue]) -> str | None:
 def function_arguments(given: JsonValue, *, of_tool: bool) -> JsonValue:
     """Return the arguments of a call that a decorator recorded as `{"args": …, "kwargs": …}`.
 
-    Arguments by name are returned without the empty list of other arguments. If a text is the only
-    argument of a function that is not a tool, that text is returned. Any other value is returned
-    unchanged.
+    If all arguments are named, only the map of these is returned. If a text is the only argument of
+    a function that is not a tool, that text is returned. Any other value is returned unchanged.
     """
     call = parse_json(given)
     if not isinstance(call, dict) or set(call) != {"args", "kwargs"}:

@@ -24,7 +24,7 @@ from treadle.spans.vocabularies.values import (
 )
 
 _METADATA = ("ai.telemetry.metadata.", "ai.settings.context.")
-"""The names of metadata in versions up to 6, and in version 7."""
+"""The prefixes of metadata: the first in versions up to 6, and the second in version 7."""
 
 _THREADS = ("sessionId", "threadId", "conversationId", "chatId", "session_id", "thread_id")
 _MILLISECOND = 1_000
@@ -69,7 +69,7 @@ def _read_kind(columns: SpanColumns, operation: str, attributes: Attributes) -> 
         if "gen_ai.usage.input_tokens" not in attributes:
             columns.set_kind(SpanKind.OTHER, "embed")
     elif operation.startswith("ai.embed"):
-        columns.set_kind(SpanKind.OTHER, "embed")  # contains the calls, and repeats their tokens
+        columns.set_kind(SpanKind.OTHER, "embed")  # it contains the calls and repeats their tokens
     elif operation.startswith("ai."):
         columns.set_kind(SpanKind.AGENT)
 

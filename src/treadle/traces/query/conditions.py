@@ -140,7 +140,10 @@ class MetadataKey:
 _PLAIN_KEY = re.compile(r"[^\s\",:=<>]+")
 
 AnyField = Field | MetadataKey
-"""A field with one value for each span. `Field.METADATA` alone is not such a field."""
+"""A field whose values can be compared, counted or grouped.
+
+For the metadata, it is a `MetadataKey`, and never `Field.METADATA`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,7 @@ class GroupBy(StrEnum):
 
 
 Grouping = GroupBy | MetadataKey
-"""What the spans of a group share."""
+"""The field whose value all spans of a group share, or `GroupBy.TIME`."""
 
 
 def read_grouping(text: str) -> Grouping:

@@ -42,7 +42,7 @@ GroupingName = Annotated[
         description=f"{', '.join(GroupBy)}, or a key of the metadata such as `metadata.tenant`",
     ),
 ]
-"""The name of what the spans of a group share; see `read_grouping`."""
+"""The name of a grouping; see `read_grouping`."""
 
 
 class SpanParameters(BaseModel):

@@ -42,7 +42,7 @@ class Name:
     """A name that may precede a colon. `choices` contains its values if only these are possible.
 
     A `short` name is a brief form of another name, and takes one value. The parser puts `prefix` in
-    front of the value that the user writes. A dot and a key follow a `keyed` name.
+    front of the value that the user writes. After a `keyed` name, the user writes a dot and a key.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Stores which calls count, and adjusts the sums.
 
-`counted_calls` finds the calls that count in their trace. `same_calls` finds the calls that have
-another record in another trace, so that one of the two counts.
+`counted_calls` finds the calls that count in their trace. `same_calls` finds the calls that have a
+second record in another trace. Only one of these two records counts.
 """
 
 import sqlite3
@@ -72,7 +72,10 @@ def invert_counted(
     traces: dict[int, TraceState],
     sums: SumChanges,
 ) -> None:
-    """Count the calls that did not count, and no longer count the others."""
+    """Invert which of these calls count: those that counted no longer count, and the others do.
+
+    A call whose other record counts is treated as a call that counts, and loses its other record.
+    """
     changes = []
     for row in rows:
         counts = row.counted or row.same_as is not None
@@ -88,7 +91,7 @@ def match_calls(
 ) -> None:
     """Update which calls are records of the same call, after changes of these rows.
 
-    `rows` are the rows of new, changed and removed calls. The parameters are as in `recount`.
+    `rows` are the rows of new, changed and removed calls. `traces` and `sums` are as in `recount`.
     """
     trace_ids = {key: state.trace_id for key, state in traces.items()}
     outcomes = {each.key: each for each in same_calls.outdated(connection, rows, trace_ids)}

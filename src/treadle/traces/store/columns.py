@@ -137,7 +137,7 @@ class SpanRow(NamedTuple):
     """1 if the sums include this call, its tokens and its cost, and otherwise 0."""
     response_key: Annotated[int | None, Column("INTEGER", "call_keys.response")]
     content_key: Annotated[int | None, Column("INTEGER", "call_keys.content")]
-    """The keys by which the other record of a call is found (`spans.same_calls`)."""
+    """Both keys serve to find the other record of a call (`spans.same_calls`)."""
     same_as: Annotated[int | None, Column("INTEGER", "nothing")]
     """The key of the span that recorded the same call. It is NULL if there is none."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
@@ -168,7 +168,7 @@ _CONVERTED = [
 def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
     """Return the row of `span`.
 
-    The writer sets its `id`, `trace`, `revision` and inherited properties.
+    The writer sets its `id`, `trace` and `revision`, and its inherited properties and labels.
     """
     keys = (
         call_keys(span, input_text, answer_text(span.output, output_text))

@@ -1,8 +1,8 @@
 """Keeps the properties and labels that spans inherit from the root of their trace up to date.
 
-A root often arrives after the spans below it. Then the properties of these spans change, and with
-them the sums. The cost is proportional to the number of spans of the trace, and arises only if the
-root states properties.
+A root often arrives after the spans below it. Then the properties and labels of these spans change,
+and so do the sums. This update takes time in proportion to the number of spans of the trace. It is
+needed only if the root states properties or labels.
 """
 
 import sqlite3
@@ -49,10 +49,10 @@ def store(
     expected: Mapping[int, Inheritance],
     sums: SumChanges,
 ) -> None:
-    """Update the stored spans of traces whose root states other properties than before.
+    """Update the stored spans of traces whose root gives other properties or labels than before.
 
-    `states` must be settled. `expected` are the properties that the new rows of the transaction
-    inherit, by the key of the trace.
+    `states` must be settled (`TraceState.settle`). `expected` is the inheritance that the new rows
+    of the transaction already have, by the key of the trace.
     """
     for state in states:
         if state.empty or state.id not in expected:

@@ -31,9 +31,9 @@ VERSION = 12
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
-7 did not count embeddings. Versions up to 9 counted calls twice that an exporter and the gateway
-recorded in different traces. Versions up to 10 had no properties. In
-versions up to 11, spans did not inherit labels.
+7 did not count embeddings. Versions up to 9 counted a call twice if an exporter and the gateway
+recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
+did not inherit labels.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12
@@ -146,7 +146,7 @@ def _take_over(connection: sqlite3.Connection) -> None:
 
 
 def _count_again(connection: sqlite3.Connection) -> None:
-    """Update `counted` of embeddings, and of the model calls that may be nested."""
+    """Update `counted` in all traces with embeddings or with model calls that may be nested."""
     for (trace_id,) in connection.execute(_NESTED).fetchall():
         states = trace_states(connection, [trace_id])
         traces = {state.id: state for state in states.values()}

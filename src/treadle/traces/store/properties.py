@@ -1,8 +1,9 @@
 """The properties of spans: the user, the release and the metadata, as named texts.
 
-A property has a name, `user`, `release`, or `metadata.` and a key, and a value. A span has the
-properties that it states, and inherits the other properties of the root of its trace. Programs
-often state a user only on the root, but the model calls below the root have the cost.
+A property is a pair of a name and a value. The name is `user`, `release`, or `metadata.` followed
+by a key. A span has the properties that it states. It inherits all others from the root of its
+trace, since programs often state a user only on the root, but the model calls below the root have
+the cost.
 
 The column `properties` has all properties of a span as a JSON object. The column `inherited` has
 the names of the inherited ones as a JSON list. Both are NULL if they are empty.
@@ -47,9 +48,9 @@ def metadata_text(value: Scalar) -> str:
 
 
 def encoded_pair(name: str, value: str) -> str:
-    """Return the text that a value of the column `properties` contains if it has this pair.
+    """Return a text that the column `properties` of a span contains only if the span has this pair.
 
-    No other value contains the text, since a quotation mark within a name or a value is escaped.
+    A quotation mark within a name or a value is escaped, so other pairs do not contain the text.
     """
     return json.dumps({name: value})[1:-1]
 
@@ -64,9 +65,9 @@ def property_pairs(properties: str | None) -> Pairs:
 
 
 class Inheritance(NamedTuple):
-    """What the root of a trace gives to its other spans, as values of columns.
+    """The properties and labels that the other spans of a trace inherit from its root.
 
-    These are its properties, and the labels that can be inherited.
+    They are in the form of the columns `properties` and `labels`.
     """
 
     properties: str | None

@@ -38,7 +38,7 @@ SAME_CALL = tuple(
     ))"""  # noqa: S608  (names of columns)
     for column in ("trace_id", "span_id")
 )
-"""SQL of the ids of the span that recorded the same call as the span `s`."""
+"""SQL of the trace id and the span id of the span that recorded the same call as the span `s`."""
 
 
 def _same_call(trace_id: str | None, span_id: str | None) -> SpanReference | None:
@@ -75,10 +75,10 @@ class ListedSpan(NamedTuple):
     """A span as lists show it.
 
     `key` orders spans by their start. The previews are the beginnings of the input and the output.
-    `counted` is false for a model call that contains another one. Only the inner one of these calls
-    counts, with its tokens and its cost. `same_call` is another span that recorded the same call:
-    one of the two spans is of the gateway. Only one of them counts. The user, the release and the
-    metadata are those of the span and of the root of its trace.
+    `counted` is false for a call of a model if another record of the request counts instead. That
+    record is a call inside or around the span, or `same_call`. `same_call` is a span of another
+    trace that recorded the same call. One of these two spans is of the gateway, and one counts. If
+    the span does not state a user, a release or a key of the metadata, it has that of the root.
     """
 
     key: Annotated[int, From("s.id"), JsonField(omit=True)]
@@ -343,9 +343,9 @@ class Columns:
 
     `flags` are sums of powers of two. 1 means that the span is its own ancestor, and 2 that it is a
     parent that never arrived. 4 means that it ended before it started, and 8 that it is unfinished.
-    16 means that it is outside of the time of its parent. 32 means that it is a model call that
-    contains another one, which counts instead. 128 means that a span of another trace recorded the
-    same call and counts instead.
+    16 means that it is outside of the time of its parent. 32 means that it is a call of a model,
+    and a call inside or around it counts instead. 128 means that a span of another trace recorded
+    the same call and counts instead.
 
     """
 

@@ -1,7 +1,7 @@
 """Updates `spans.same_as` (the other record of the same call) when calls change.
 
 `spans.same_calls` defines which spans record the same call. A changed call can affect the calls
-that match it, and the calls that match these. Only these calls are read.
+that match it, and in turn the calls that match those. No other calls are read.
 """
 
 import sqlite3
@@ -26,9 +26,9 @@ from treadle.traces.store.statements import Text, packed, unpacked
 
 _COLUMNS = {"response": "response_key", "content": "content_key"}
 _MOST = 64
-"""The maximum number of calls with one key that are compared with a call.
+"""The maximum number of calls with the same key that are compared with a call.
 
-Only calls without ids of responses and with equal texts, or with constant ids, have equal keys.
+Many calls have the same key only if a provider sends a constant id, or if their texts are equal.
 """
 
 _FIELDS = (
@@ -85,8 +85,8 @@ def outdated(
     """Return the new states of the calls whose stored state is wrong.
 
     `changed` are the rows of new, changed and removed calls. A changed call has two rows, the old
-    and the new one. `trace_ids` are the ids of traces by their keys, at least of traces that are
-    not stored yet.
+    and the new one. `trace_ids` maps the keys of traces to their ids. It must contain each trace
+    that is not stored yet.
     """
     near = _near(connection, changed)
     if not near:
@@ -103,7 +103,7 @@ def outdated(
 
 
 def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[SpanRow]:
-    """Return the rows that are or may be matched."""
+    """Return the rows of calls that have another record, or that may have one."""
     calls = [row for row in changed if row.response_key is not None or row.content_key is not None]
     if not _may_have_partners(connection, calls):
         return [row for row in calls if row.same_as is not None]
@@ -125,9 +125,10 @@ def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[Sp
 
 
 def _may_have_partners(connection: sqlite3.Connection, calls: Sequence[SpanRow]) -> bool:
-    """Return whether the other side recorded any call in the time of these calls.
+    """Return whether the other side may have recorded a call in the time of these calls.
 
-    Most stores have calls of one side only. For them, this is the only query.
+    The sides are the gateway and the exporters. Most stores have calls of one side only, and need
+    no other query than this one.
     """
     ranges: set[tuple[int, int]] = set()
     for row in calls:
@@ -188,7 +189,7 @@ class _Calls:
         return found
 
     def outcome(self, call: RecordedCall) -> Outcome | None:
-        """Return the state that the call should have, or None if it has this state."""
+        """Return the state that the call must have, or None if it already has this state."""
         stored = self._stored[call]
         partner = self._partner(call)
         if partner is None:
@@ -200,7 +201,7 @@ class _Calls:
         return None if new == stored else new
 
     def _partner(self, call: RecordedCall) -> RecordedCall | None:
-        """Return the other record, if each of the two is the closest match of the other."""
+        """Return the closest match of the call if the call is also the closest match of it."""
         other = closest(call, self.matches(call))
         if other is None or closest(other, self.matches(other)) != call:
             return None

@@ -21,7 +21,7 @@ CALL_KINDS = f"kind IN {tuple(map(str, totals.CALL_KINDS))}"
 """The SQL condition for calls of a model."""
 
 STEP_KINDS = f"kind IN {(*map(str, totals.CALL_KINDS), 'other', 'agent')}"
-"""The SQL condition for the kinds of calls, and of spans that may be between two calls."""
+"""The SQL condition for calls of a model, and for other kinds that may be between two calls."""
 
 KEY_BITS = 11
 """The number of bits of a key that distinguish the spans of one microsecond."""
@@ -178,4 +178,4 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""The indexes that versions 6 to 10 of the schema add. They do not change rows."""
+"""The indexes that versions 6 to 11 of the schema add. Adding them does not change rows."""

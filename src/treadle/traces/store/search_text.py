@@ -79,7 +79,8 @@ def newest_text(content: str | None, text: str) -> str:
 def answer_text(content: str | None, text: str) -> str:
     """Return the text of a reply without the model's reasoning.
 
-    `text` is the search text of `content`. Some programs do not record the reasoning.
+    Replies of two records are compared without it, since some programs do not record the reasoning.
+    `text` is the search text of `content`.
     """
     if content is None or not any(name in content for name in _REASONING):
         return text

@@ -186,7 +186,8 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
 def _inheritances(changes: Iterable[_Change]) -> dict[int, Inheritance]:
     """Return what spans inherit from the root of each trace, by the key of the trace.
 
-    If a change removed the root, its inheritance is returned, until the new root is known.
+    If a change removed the root, the result still has the inheritance from the old root.
+    `inheritance.store` corrects the spans once the new root is known.
     """
     found: dict[int, Inheritance] = {}
     for change in changes:
@@ -282,10 +283,11 @@ def _changes(
 
 
 def _only_ends_differ(before: SpanRow, one: PreparedSpan) -> bool:
-    """Return whether the finished version replaces the other one, without a look at the contents.
+    """Return whether only one of the versions is finished, so that it replaces the other one.
 
-    A span of another program may have messages that arrived as log records. Such spans state their
-    times in nanoseconds.
+    In this case, their contents need not be read. This applies only to spans that Treadle records
+    itself. A span of another program states its times in nanoseconds. Its versions must be merged,
+    since either may have messages that arrived in log records.
     """
     return one.span.start_ns is None and (before.end_us is None) != (one.row.end_us is None)
 
@@ -293,7 +295,7 @@ def _only_ends_differ(before: SpanRow, one: PreparedSpan) -> bool:
 def _with_stored(
     connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
 ) -> dict[int, PreparedSpan]:
-    """Merge stored spans with their new versions. Returns the changed ones, by the stored key."""
+    """Merge stored spans with their new versions. Returns the changed spans by stored key."""
     same = dict(
         statements.select(
             connection,

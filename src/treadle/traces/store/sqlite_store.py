@@ -229,9 +229,9 @@ class SqliteTraceStore(SpanReader):
             )
 
     def uncounted_use(self, query: Query) -> tuple[int, float]:
-        """Return the tokens and the cost of the matching calls that count at another span.
+        """Return the tokens and the cost of matching calls whose record in another trace counts.
 
-        Each of these calls has another record (`spans.same_calls`), which counts instead.
+        `spans.same_calls` finds these records.
         """
         with self.reader() as connection:
             return groups.uncounted_use(connection, query)

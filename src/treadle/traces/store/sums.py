@@ -76,7 +76,7 @@ class TraceState:
     own_run: Text | None = None
     own_thread: Text | None = None
     root_thread: Text | None = None
-    """The thread that the root names. It is the thread of the whole trace."""
+    """The thread that the root names, or None. If it is set, the whole trace has this thread."""
     root: int = 0
     rank: Rank | None = None
     start_us: int | None = None
@@ -127,8 +127,8 @@ class TraceState:
     def _name_thread(self, root_thread: Text | None) -> None:
         """Set the thread of the trace to the thread that its new root names.
 
-        If the former root named the thread, and the new root does not name one, the smallest id is
-        unknown.
+        If the new root names none, the trace has the smallest thread that its spans name. `settle`
+        must read this thread if the former root named one.
         """
         self.unnamed |= self.root_thread is not None and root_thread is None
         self.root_thread = root_thread

@@ -15,7 +15,10 @@ A longer code block has several items. Therefore only the lines of the last item
 when a line arrives.
 """
 CONTEXT_CHARACTERS = 10_000
-"""A code item is highlighted with the lines before it if these have fewer characters."""
+"""A code item is highlighted together with the earlier lines of its block.
+
+If these lines have this number of characters or more, the item is highlighted without them.
+"""
 TABLE_CELLS = 400
 """The maximum number of cells of a table in one item. More cells would block the event loop."""
 PREVIEW_CHARACTERS = 4_000
@@ -25,10 +28,10 @@ _SNIPPET = re.compile(r'\s*<code="(?P<path>[^"\n]*)"')
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?P<label>[^\s`]*)")
 
 _TABLE = re.compile(r" {0,3}(?=.*\|)\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-"""The line between the head and the rows of a table."""
+"""Matches the line between the head and the rows of a table."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BEFORE_TABLE = 10
-"""A table is recognized if its second line is one of the first lines of a block."""
+"""The number of lines at the start of a block that are searched for a table."""
 
 
 class AnswerParts:
@@ -124,8 +127,8 @@ class AnswerParts:
 def _table_parts(text: str) -> list[str]:
     """Split a block with a large table.
 
-    Returns the first two lines of the table, and then the parts. Of other blocks, the first text is
-    empty, and the only part is the block.
+    The first text of the result is the first two lines of the table, and the other texts are the
+    parts. If the block has no large table, the first text is empty and the block is the only part.
     """
     lines = _LINE.findall(text)
     delimiter = next((at for at, line in enumerate(lines[:_BEFORE_TABLE]) if _TABLE.match(line)), 0)
@@ -134,7 +137,8 @@ def _table_parts(text: str) -> list[str]:
     if not delimiter or len(lines) <= first or lines[delimiter - 1].startswith("    "):
         return ["", text]
     head = "".join(lines[delimiter - 1 : delimiter + 1])
-    ends = [*range(first, len(lines) - 1, rows), len(lines)]  # the last line may be blank
+    # The last line may be blank, so it is not a part of its own.
+    ends = [*range(first, len(lines) - 1, rows), len(lines)]
     parts = ["".join(lines[start:end]) for start, end in pairwise([0, *ends])]
     return [head, *parts]
 

@@ -101,8 +101,8 @@ class ProseItem(Item):
     """A block of an answer in Markdown.
 
     Only the last block of an answer can be unfinished, while more text arrives. A large table
-    consists of several items. `table_head` has the first two lines of the table in each of these
-    items except the first one, whose text contains them.
+    consists of several items. The text of the first item contains the first two lines of the table.
+    In each of the other items, `table_head` has these lines.
     """
 
     text: str
@@ -117,7 +117,7 @@ class CodeItem(Item):
     A long block consists of several items. `starts` states whether the block begins with this item,
     and `ends` states whether it ends with this item. `label` is the language of the block. For a
     snippet, `label` is its file. `before` has the lines of the block before this item, so that a
-    string over several lines keeps its colour. It is empty if the block is too long for that.
+    string over several lines keeps its colour. It is empty if these lines are too long for that.
     """
 
     label: str = ""
@@ -145,13 +145,13 @@ FAILED_STATES = {
     ErrorKind.CANCELLED: CallState.CANCELLED,
     ErrorKind.TIMEOUT: CallState.TIMED_OUT,
 }
-"""The states of calls whose failures have these kinds. After another failure, the state is FAILED.
+"""The states of failed calls, by the kind of the failure. For other kinds, the state is FAILED.
 
 A cancelled call has no summary: its mark and the outcome of its turn state the cancellation.
 """
 
 COMMAND_KEY = CallKey(-1, -1)
-"""The key of the shell commands of the person, which belong to no turn."""
+"""The key of every shell command of the person. These commands belong to no turn."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -180,7 +180,7 @@ class CallItem(Item):
 
     @property
     def is_command(self) -> bool:
-        """Whether the person ran this shell command."""
+        """Whether this is a shell command of the person instead of a tool call."""
         return self.key == COMMAND_KEY
 
     @property

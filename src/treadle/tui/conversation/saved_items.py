@@ -47,8 +47,8 @@ def saved_items(session: Session, running: Collection[UUID] = ()) -> Iterator[It
     """Yield the items of the current branch of a conversation, oldest first.
 
     `running` has the ids of the running turns. The last reply and the calls of a running turn may
-    be incomplete. A question to an agent follows the turn during which or after which the person
-    asked it.
+    be incomplete. A question to an agent comes after the turn that ran when the person asked it, or
+    else after the last turn before it.
     """
     branch = set(session.branch)
     asked = sorted(
@@ -69,7 +69,10 @@ def saved_items(session: Session, running: Collection[UUID] = ()) -> Iterator[It
 def _questions(
     asked: list[AgentQuestion], before: int | None, running: Collection[UUID]
 ) -> Iterator[Item]:
-    """Remove the questions that were asked before the message `before`, and yield their items."""
+    """Yield the items of the questions before the message with the number `before`.
+
+    These questions are removed from `asked`. If `before` is None, they are all questions.
+    """
     while asked and (before is None or asked[0].after is None or asked[0].after < before):
         yield from _turn(asked.pop(0).messages, running)
 

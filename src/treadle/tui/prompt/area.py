@@ -129,7 +129,8 @@ class PromptArea(Vertical):
     def fit(self, rows: int) -> None:
         """Limit the heights of the parts on a terminal with `rows` rows.
 
-        Textual ignores a limit in its unit vh inside a container whose height is `auto`.
+        A style sheet cannot do this: Textual ignores limits in its unit `vh`, a percentage of the
+        height of the terminal, inside a container whose height is `auto`.
         """
         self.prompt.styles.max_height = max(1, rows * 40 // 100)
         self._view.styles.max_height = self._completions.styles.max_height = rows * 33 // 100
@@ -152,17 +153,17 @@ class PromptArea(Vertical):
         self.sync()
 
     def restore(self, message: str, attached: "Sequence[AttachedText]") -> Draft:
-        """Take back a message that was sent, with its chips, and return it.
+        """Take back a message that was sent, as `give_back` does, and return its draft.
 
-        If the person did not send the message in a terminal of this machine, only the chips of
-        `attached` are restored.
+        If the history of sent messages has the message, all its chips are restored. Otherwise, only
+        the chips of `attached` are restored.
         """
         draft = self.prompt.history_of_messages.sent_as(message) or restored(message, attached)
         self.give_back(draft)
         return draft
 
     def withdraw(self, draft: Draft) -> None:
-        """Remove a message that `restore` took back, unless the person changed it."""
+        """Remove a draft that `restore` returned, unless the person changed it."""
         if self.prompt.draft.message == draft.message:
             self.prompt.reset()
         elif draft in self.queue:
@@ -172,7 +173,7 @@ class PromptArea(Vertical):
     def offer(self, chip: Chip) -> None:
         """Add a chip at the start of the prompt, or at the cursor if the text begins a command.
 
-        A chip in front of a command would turn the command into a message.
+        A chip in front of a shell command would turn the command into a message.
         """
         self.prompt.insert_chip(chip, at_start=not begins_command(self.prompt.text))
 

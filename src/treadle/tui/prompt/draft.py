@@ -137,13 +137,14 @@ def _attachment(chip: Chip) -> Attachment | None:
 
 _LINES = re.compile(r"(.+):(\d+)-(\d+)")
 _OUTPUT = "output of "
-"""The beginning of the name of the attached output of a command."""
+"""An attached text is the output of a command if its name begins with this text."""
 
 
 def restored(message: str, attached: "Iterable[AttachedText]") -> Draft:
     """The draft of a message that was sent.
 
-    Attached code and output becomes a chip if its label is in the text.
+    Attached code becomes a chip if its label is in the text. The same is true for the attached
+    output of a command.
     """
     chips = [_chip(each) for each in attached if not each.pinned]
     return Draft(tuple(chips)).with_message(message)

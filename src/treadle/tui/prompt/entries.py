@@ -16,7 +16,8 @@ _BEGINS = re.compile(r"/[A-Za-z_-]+\s|/[A-Za-z_-]+\Z|//|!")
 class SlashCommand:
     """A command of the terminal with the text that follows it.
 
-    `chips` are next to the command and do not belong to it. They stay in the prompt.
+    `chips` are the chips of the same draft. They are not a part of the command, and stay in the
+    prompt.
     """
 
     action: Action
@@ -50,9 +51,9 @@ def begins_command(text: str) -> bool:
 def entry_of(draft: Draft, commands: Iterable[Action] | None = None) -> Entry:  # noqa: PLR0911  (one return for each kind)
     """What a draft means.
 
-    A draft of one line that begins with a slash and a word is a command. Such a command may follow
-    chips. A draft that begins with an exclamation mark is a shell command. A draft that begins with
-    two slashes or a space is a message.
+    A draft of one line that begins with a slash and a word is a command. If the command is known,
+    chips may be in front of it. A draft that begins with an exclamation mark is a shell command. A
+    draft that begins with two slashes or a space is a message.
     """
     known = {str(action.slash): action for action in commands or slash_commands()}
     chips, rest = _without_chips(draft)
@@ -76,7 +77,11 @@ def entry_of(draft: Draft, commands: Iterable[Action] | None = None) -> Entry:  
 
 
 def _without_chips(draft: Draft) -> tuple[tuple[Chip, ...], Draft]:
-    """Separate the chips before the first typed word, and all outputs of commands, from a draft."""
+    """Split a draft into its chips and the rest.
+
+    The chips are those before the first typed word, and all outputs of commands. A pasted text
+    belongs to the rest. If the rest begins with a pasted text, the draft is not split.
+    """
     chips: list[Chip] = []
     rest: list[Part] = []
     for part in draft.parts:

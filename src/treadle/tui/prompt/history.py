@@ -74,9 +74,10 @@ class History:
         )
 
     def sent_as(self, message: str) -> Draft | None:
-        """The newest draft that was sent and saved as `message`, or None.
+        """The newest sent draft whose message was saved as `message`, or None.
 
-        A saved message has no secrets.
+        Secrets are removed from a message before it is saved. Therefore a draft also matches if its
+        message is the same after its secrets are removed.
         """
         from treadle.secrets.redactor import redact
 

@@ -245,7 +245,7 @@ class Prompt(TextArea):
     # Textual calls the methods below.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Leave the keys for a page to the transcript while all lines of the prompt are visible."""
+        """Let PgUp and PgDn scroll the transcript while all lines of the prompt are visible."""
         return not action.startswith("cursor_page_") or self.max_scroll_y > 0
 
     def on_resize(self, _: events.Resize) -> None:
@@ -357,7 +357,7 @@ class Prompt(TextArea):
         return token_at(before, is_start=False)
 
     def _has_only_chips(self, text: str) -> bool:
-        """Whether a text has no typed word."""
+        """Whether a text consists only of chips and spaces."""
         draft = self._chips.draft(text)
         return not any(isinstance(part, str) and part.strip() for part in draft.parts)
 

@@ -164,7 +164,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
         self._run()
 
     def on_row_list_highlighted(self, message: RowList.Highlighted) -> None:
-        """Show the whole message of the highlighted result, whose row may be too short for it."""
+        """Show the whole message of the highlighted result, since its row may be cut."""
         message.stop()
         row = self._results.highlighted
         text = "" if row is None or row.value is None else row.value.message
@@ -221,7 +221,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
 
     def _finish(self, ran: CheckRun) -> None:
         self.ran = ran
-        outcome = summary_line(ran).removeprefix(f"{ran.command}: ")  # as in the title
+        outcome = summary_line(ran).removeprefix(f"{ran.command}: ")  # the title has the command
         state = f"{outcome[:1].upper()}{outcome[1:]}"
         self._show_state(foreign(state, _OUTCOMES[ran.status]))
         found = ran.reading.diagnostics

@@ -25,7 +25,8 @@ _HEIGHTS = [(0, "-tiny"), (3, "-low"), (10, "-tall")]
 class ConversationScreen(TranscriptActions):
     """One conversation. The application passes events to `state` and calls `sync`.
 
-    The prompt is docked, so that a small terminal cuts off everything else before it.
+    The prompt is docked to the bottom. Therefore a small terminal cuts off all other parts before
+    it cuts off the prompt.
     """
 
     DEFAULT_CSS = """

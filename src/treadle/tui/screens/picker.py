@@ -90,7 +90,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     """The hint in the empty filter line. None for a picker without a filter."""
     HAS_PREVIEW: ClassVar[bool] = True
     EMPTY: ClassVar[str] = "There is nothing to show."
-    """The message if there are no rows and no filter."""
+    """The message if there are no rows although the filter is empty."""
     NO_MATCH: ClassVar[str] = "Nothing matches."
     """The message if the filter matches no row."""
 
@@ -102,10 +102,10 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         self._list.id = "list"
         self._rows_requested = self._choose_later = False
         self._rows_read = asyncio.Event()
-        """Cleared while rows are read."""
+        """Set, except while rows are read."""
         self._rows_read.set()
         self._read_query = query
-        """The filter of the rows that are shown."""
+        """The text of the filter for which the shown rows were read."""
         self._preview_requested = self._drawing_preview = False
         self._message = "", False
 
@@ -147,9 +147,10 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     async def settled(self) -> T | None:
         """Wait until the rows are read, and return the value of the highlighted row.
 
-        An action on the highlighted row calls this method in a worker, so that a key that is
-        pressed early is not lost. Returns None if the row that was highlighted is gone, unless the
-        person changed the filter: the action must not reach a row that the person did not see.
+        An action on the highlighted row calls this method in a worker, so that a key is not lost if
+        the person presses it while rows are read. The action must not affect a row that the person
+        did not see. Therefore the result is None if another row is highlighted after the rows are
+        read, unless the person changed the filter. It is also None if there are no rows.
         """
         seen, query = self._list.highlighted, self._read_query
         await self._rows_read.wait()
@@ -373,7 +374,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
 
 
 def choose_action(title: str) -> Action:
-    """The action that chooses a row, with the name of its effect in the present list."""
+    """The action that chooses a row. `title` names its effect in the present list."""
     (choose,) = (action for action in actions_in(Where.LIST) if action.name == "choose")
     return replace(choose, title=title)
 

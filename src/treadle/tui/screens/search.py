@@ -83,7 +83,10 @@ class FoundCode:
 
     @property
     def title(self) -> str:
-        """The name in a list. A method has the name of its class, a range of lines its file."""
+        """The name that a list shows.
+
+        The name of a method includes its class. The name of a range of lines is that of its file.
+        """
         if self.kind == "chunk":
             return self.file.rpartition("/")[2]
         if self.kind != "method" or not self.canonical_path.endswith(self.name):

@@ -38,7 +38,7 @@ _EXCERPT_LINES = 60
 _SUMMARY_COLUMNS = 30
 """The argument of a call keeps up to this number of columns, even if the summary needs them."""
 _COMMAND_SPARE = 16
-"""The columns of a shell command's line that its mark, its name and its time need."""
+"""The number of columns that the mark, the name and the time of a shell command need."""
 
 _CALL_MARKS = {
     CallState.RUNNING: ("◌", "$text-primary"),
@@ -150,7 +150,8 @@ class Renderer:
             lines.add(self._look.panel([label]))
         if item.lines:
             complete = item.ends or len(item.lines) >= CODE_LINES
-            before = item.before if complete else ()  # while lines arrive, this costs too much
+            # It costs too much to highlight the earlier lines again with each line that arrives.
+            before = item.before if complete else ()
             code = self._look.code([*before, *item.lines], item.label)
             shown = code.split("\n", allow_blank=True)[len(before) :] if before else code
             lines.add(self._look.panel(shown))
@@ -283,7 +284,7 @@ class Renderer:
             lines.add(self._indented(more))
 
     def _fits(self, command: str) -> bool:
-        """Whether the line of a shell command shows all of it, also next to its time."""
+        """Whether one line has space for the whole shell command and its time."""
         return "\n" not in command and len(command) <= self._look.width - _COMMAND_SPARE
 
     def _indented(self, content: Content) -> list[Strip]:
@@ -312,7 +313,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _outcome_summary(item: OutcomeItem, columns: int) -> str:
-    """The figures of a turn. A line of `columns` columns breaks only between two figures."""
+    """The figures of a turn, in lines of up to `columns` columns. No figure is split."""
     parts = [
         _count(len(item.sources), "source") if item.sources else "",
         _count(len(item.quotes), "quote") if item.quotes else "",

@@ -56,7 +56,7 @@ _COLUMNS = {
     Field.NAME: "s.name",
 }
 _OF_TRACES = (Field.OPERATION, Field.MODEL, Field.LABEL, Field.USER, Field.RELEASE)
-"""Fields whose values each trace has in `trace_facets`, as well as the metadata."""
+"""Fields whose values `trace_facets` has for each trace. It has those of the metadata too."""
 FACETS: dict[Rows, tuple[Field, ...]] = {
     Rows.SPANS: (
         Field.STATUS, Field.KIND, Field.OPERATION, Field.MODEL, Field.PROVIDER, Field.LABEL,
@@ -65,11 +65,14 @@ FACETS: dict[Rows, tuple[Field, ...]] = {
     Rows.RUNS: (Field.STATUS, *_OF_TRACES),
     Rows.THREADS: _OF_TRACES,
 }  # fmt: skip
-"""The facets of each list. The facets of the metadata follow (`metadata_keys`)."""
+"""The facets of each list. A list shows them before the facets of the metadata."""
 
 MAX_METADATA_FACETS = 8
 _MAX_FACET_VALUES = 1_000
-"""A key of the metadata with more values is not a facet. An example is the id of a request."""
+"""The maximum number of values of a facet of the metadata.
+
+A key with more values, such as the id of a request, is not a facet.
+"""
 
 _NEXT_KEY = "SELECT min(name) FROM properties WHERE name > ? AND name < ?"
 _SIZE_OF_KEY = """
@@ -133,7 +136,7 @@ def _written(field: AnyField) -> str:
 def metadata_keys(connection: sqlite3.Connection, *, limit: int) -> tuple[MetadataKey, ...]:
     """Return the keys of the metadata with at most a thousand values, the most used first.
 
-    Only the first `_MAX_KEYS` keys in the order of the alphabet are read.
+    Only the first `_MAX_KEYS` keys in alphabetical order are considered.
     """
     sizes: dict[MetadataKey, int] = {}
     name, end = METADATA_PREFIX, METADATA_PREFIX[:-1] + chr(ord(METADATA_PREFIX[-1]) + 1)
@@ -294,7 +297,10 @@ def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) 
 
 
 def _of_properties(row_counts: Counter[tuple[Any, ...]]) -> dict[str, Counter[str]]:
-    """Return the number of spans with each value of each property, which are the last column."""
+    """Return the number of spans with each value of each property, by the name of the property.
+
+    The last column of each row has the properties of the spans.
+    """
     kept: Counter[str | None] = Counter()
     for row, count in row_counts.items():
         kept[row[-1]] += count

@@ -40,7 +40,10 @@ _SECOND_US = 1_000_000
 
 
 _DIMENSIONS = frozenset({"model", "operation", "label", "user", "release"})
-"""The dimensions of `rollups` whose names do not depend on the metadata."""
+"""The groupings and fields that `rollups` has as dimensions of the same name.
+
+It has each key of the metadata as a dimension too (`_dimension`).
+"""
 
 _VALUES = {
     GroupBy.MODEL: "coalesce(s.model, '')",
@@ -96,9 +99,8 @@ def groups_page(
     """Return a page of the groups of spans.
 
     Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
-    number of spans. Spans without a model are in the group ''.
-    Spans without a label are not in a group of labels. The same applies to the user, the release
-    and the metadata.
+    number of spans. Spans without a model are in the group ''. Spans without a label are in no
+    group by label. The same applies to groups by user, by release or by a key of the metadata.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -141,7 +143,7 @@ def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
 
 
 def uncounted_use(connection: sqlite3.Connection, query: Query) -> tuple[int, float]:
-    """Return the tokens and the US dollars of the matching calls that count at another span."""
+    """Return the tokens and US dollars of matching calls whose record in another trace counts."""
     register_holds(connection)
     query = resolved(connection, query)
     source = whole_source(connection, query)
@@ -271,8 +273,8 @@ def _of_runs(
 def _of_property(name: str, by: Grouping, query: Query) -> Sql | None:
     """Return SQL for the stored sums of each value of a property.
 
-    The result is None if the query has conditions on anything except this property. The stored
-    sums have no time.
+    The result is None if the query has conditions on anything except this property. It cannot have
+    a condition on the time, since the stored sums include the spans of all times.
     """
     if not all(_selects_groups(each, by) for each in query.conditions):
         return None
@@ -289,7 +291,7 @@ def _of_property(name: str, by: Grouping, query: Query) -> Sql | None:
 
 
 def _selects_groups(condition: Condition, by: Grouping) -> bool:
-    """Return whether a condition selects some of the groups, each with all of its spans."""
+    """Return whether a condition selects whole groups: all spans of a group match, or none."""
     positive = not condition.negated and condition.operator is Operator.IS
     return positive and condition.about.value == by.value
 

@@ -51,10 +51,14 @@ from treadle.traces.store.statements import packed, plain
 T = TypeVar("T")
 
 _FACETS = frozenset({Field.MODEL, Field.LABEL, Field.OPERATION, *PROPERTIES})
-"""Fields whose values each trace has in `trace_facets`."""
+"""Fields whose values `trace_facets` has for each trace."""
 _MAX_NAMES = 8
 _FEW_TRACES = 2_000
-"""Rows with fewer traces are found by their ids. More rows are found by reading the newest ones."""
+"""The number of traces from which a value of a facet counts as common.
+
+The rows with a rare value are selected by their ids. For a common value, the rows are tested in the
+order of the list, since a page is full soon.
+"""
 
 _FEW_SPANS = 20_000
 _RECENT_SPANS = 2_000
@@ -341,7 +345,7 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
 
 
 def _rows_of_facet(listed: _ListSql, condition: Condition) -> Sql:
-    """Return SQL that selects the ids of the rows with one of the values of a facet."""
+    """Return SQL that selects the ids of the rows that have a value of the condition on a facet."""
     placeholders, values = listing(condition.values)
     identity = listed.identity.replace("g.", "r.")
     return Sql(

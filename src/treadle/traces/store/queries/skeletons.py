@@ -25,9 +25,9 @@ class Flag(IntFlag):
     OUTSIDE_PARENT = 16
     """The span is not within the time of its parent."""
     UNCOUNTED = 32
-    """The span is a model call or an embedding that contains another one, which counts instead."""
+    """The span is a model call or an embedding, and a call inside or around it counts instead."""
     ELSEWHERE = 128
-    """Another span recorded the same call, and that span counts (`spans.same_calls`)."""
+    """A span of another trace recorded the same call and counts instead (`spans.same_calls`)."""
 
 
 # The flags are plain integers. Operations on enumeration members took most of the time that the

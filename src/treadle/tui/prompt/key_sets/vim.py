@@ -25,7 +25,7 @@ _VISUAL_OPERATORS = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
 _REPLACE = "r"
 _REPEAT = "."
 _ARGUMENTS = FIND | {_REPLACE}
-"""The keys whose commands end with any character."""
+"""The keys that need one more key, which may be any character."""
 _HISTORY = {"j": Effect.DOWN, "k": Effect.UP}
 
 
@@ -40,13 +40,16 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """The text and the cursor when the insert mode began."""
+    """The text of the prompt and the position of the cursor when insert mode began."""
 
     text: str
     cursor: int
 
     def inserted(self, text: str) -> str:
-        """The text that was inserted at the cursor. It is empty if other text changed as well."""
+        """The part of `text` that was inserted at the cursor.
+
+        It is empty if `text` also has other changes.
+        """
         before, rest = self.text[: self.cursor], self.text[self.cursor :]
         whole = text.startswith(before) and text.endswith(rest) and len(text) > len(self.text)
         return text[self.cursor : len(text) - len(rest)] if whole else ""
@@ -57,9 +60,9 @@ class VimState:
     """The mode, the keys of an incomplete command, and the text that was deleted or copied last.
 
     `anchor` is where the selection began, and `head` is its other end, the cursor of vim. `keys`
-    has the keys since the last complete command. `repeated` and `inserted` are the keys and the
-    inserted text of the last command that changed the text. `found` has the last keys that found a
-    character in a line.
+    has the keys since the last complete command. `repeated` has the keys of the last command that
+    changed the text, and `inserted` has the text that it inserted. `found` has the keys of the last
+    search for a character in a line, such as "fx".
     """
 
     mode: Mode = Mode.INSERT
@@ -108,7 +111,7 @@ def press(state: VimState, text: str, cursor: int, key: str) -> Result:
 
 
 def _recorded(before: VimState, after: VimState, text: str, key: str, step: Step) -> VimState:
-    """Keep the keys of a command, so that they can be repeated when the command is complete."""
+    """Return `after` with the keys of the command, so that `.` can repeat a complete command."""
     if before.mode is Mode.INSERT:
         if before.insertion is None:
             return after
@@ -148,7 +151,7 @@ def _press(state: VimState, text: str, cursor: int, key: str) -> Result:
 
 
 def _is_prefix(state: VimState, key: str) -> bool:
-    """Whether a command that begins with this key has another key."""
+    """Whether this key begins a command that needs another key."""
     if key in "ia":
         return bool(state.operator) or state.mode is not Mode.NORMAL
     return key == "g" or key in FIND or (key == _REPLACE and not state.operator)
@@ -179,7 +182,7 @@ def _normal(state: VimState, text: str, at: int, key: str) -> Result:
 
 
 def _command(state: VimState, text: str, at: int, keys: str) -> Result | None:
-    """What keys do that need no motion, or None for other keys."""
+    """The result of a command without a motion. None if the keys are not such a command."""
     if state.prefix == _REPLACE:
         end = min(at + state.number, line_end(text, at))
         return _replace(state, text, at, end, keys.removeprefix(_REPLACE))
@@ -204,7 +207,10 @@ def _origin(state: VimState, text: str, at: int) -> Origin:
 
 
 def _replace(state: VimState, text: str, start: int, end: int, character: str) -> Result:
-    """Replace each character except line breaks. The range has to be as long as the count."""
+    """Replace each character of a range except line breaks.
+
+    In normal mode, nothing changes if the line has fewer characters than the count requires.
+    """
     cleared = _cleared(state, Mode.NORMAL)
     if state.mode is Mode.NORMAL and end - start < state.number:
         return cleared, Step(_on_character(text, start))
@@ -214,7 +220,7 @@ def _replace(state: VimState, text: str, start: int, end: int, character: str) -
 
 
 def _repeat(state: VimState, text: str, at: int) -> Result:
-    """Carry out the last command that changed the text again. A count replaces its count."""
+    """Repeat the last command that changed the text. A count replaces that command's count."""
     keys = state.repeated
     if state.has_count:
         keys = str(state.number) + keys.lstrip("123456789")
@@ -398,7 +404,7 @@ def _visual(state: VimState, text: str, at: int, key: str) -> Result:
 
 
 def _selection_command(state: VimState, text: str, at: int, keys: str) -> Result | None:
-    """What keys do with the selection, or None for keys that move the end of the selection."""
+    """The result of a command on the selection. None for other keys, such as motions."""
     first, last = sorted((max(0, min(state.anchor, len(text))), at))
     by_line = state.mode is Mode.VISUAL_LINE
     if state.prefix == _REPLACE:

@@ -31,7 +31,7 @@ class Motion:
 class Origin:
     """Where a motion begins, its count, and the operator that waits for the motion.
 
-    `found` has the last keys that found a character in a line, such as "fx".
+    `found` has the keys of the last search for a character in a line, such as "fx".
     """
 
     text: str
@@ -43,7 +43,7 @@ class Origin:
 
 
 FIND = frozenset("fFtT")
-"""The keys that find the character that is typed next, in the line of the cursor."""
+"""The keys that search the line of the cursor. The next key is the character to find."""
 
 
 def motion(origin: Origin, keys: str) -> Motion | None:
@@ -58,7 +58,11 @@ def motion(origin: Origin, keys: str) -> Motion | None:
 
 
 def _find(origin: Origin, keys: str, *, again: bool = False) -> Motion | None:
-    """Move to a character of the line. With `again`, `t` and `T` leave out an adjacent match."""
+    """The motion to a character of the line.
+
+    `t` and `T` stop one position before the character. With `again`, they therefore skip a match
+    next to the cursor, since the cursor would not move otherwise.
+    """
     text, kind, character = origin.text, keys[0], keys[1]
     step = 1 if kind.islower() else -1
     till = step if kind in "tT" else 0

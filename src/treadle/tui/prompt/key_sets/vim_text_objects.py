@@ -8,7 +8,7 @@ from treadle.tui.prompt.key_sets.steps import line_end, line_start, word_kind
 from treadle.tui.prompt.key_sets.vim_motions import Origin
 
 _BRACKETS = ("()b", "[]", "{}B", "<>")
-"""The opening and the closing bracket of each pair, and a letter that also names the pair."""
+"""The two brackets of each pair, and for some pairs a letter that also names the pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,11 @@ def text_object(origin: Origin, keys: str) -> TextRange | None:
 
 
 def _word(origin: Origin, whole: bool) -> TextRange | None:
-    """The word at the cursor. With `whole`, the spaces after it, or else before it, belong to it.
+    """The word at the cursor.
 
-    Spaces at the cursor are a word too, and the word after them belongs to them.
+    With `whole`, the range includes the spaces after the word. If there are none, it includes the
+    spaces before the word. Spaces at the cursor also count as a word. With `whole`, their range
+    includes the word after them.
     """
     text, at = origin.text, origin.at
     first, last = line_start(text, at), line_end(text, at)
@@ -43,7 +45,7 @@ def _word(origin: Origin, whole: bool) -> TextRange | None:
 
 
 def _quoted(quote: str, origin: Origin, whole: bool) -> TextRange | None:
-    """The quoted text of the line at the cursor, or the next one of the line."""
+    """The quoted text at the cursor, or else the next quoted text in the same line."""
     text, at = origin.text, origin.at
     first, last = line_start(text, at), line_end(text, at)
     quotes = [
@@ -61,9 +63,10 @@ def _quoted(quote: str, origin: Origin, whole: bool) -> TextRange | None:
 
 
 def _bracketed(brackets: str, origin: Origin, whole: bool) -> TextRange | None:
-    """The text in the innermost brackets around the cursor.
+    """The text in brackets around the cursor: the innermost ones, or outer ones with a count.
 
-    If the brackets are at ends of lines, the lines between them are the inner text.
+    If a line break follows the opening bracket, and the closing bracket is the first character of
+    its line except for spaces, then the inner text is the lines between the brackets.
     """
     text, opening, closing = origin.text, brackets[0], brackets[1]
     at = origin.at - (text[origin.at : origin.at + 1] == closing)
@@ -84,7 +87,10 @@ def _bracketed(brackets: str, origin: Origin, whole: bool) -> TextRange | None:
 
 
 def _unmatched(text: str, at: int, step: int, nested: str, wanted: str) -> int:
-    """The position of the first `wanted` bracket without its `nested` bracket, or -1."""
+    """The position of the first `wanted` bracket that does not pair with a `nested` one, or -1.
+
+    The search begins at `at`. It goes forward if `step` is 1, and backward if `step` is -1.
+    """
     depth = 0
     while 0 <= at < len(text):
         if text[at] == wanted:
@@ -108,7 +114,7 @@ def _same_kind(text: str, at: int, first: int, last: int) -> tuple[int, int]:
 
 
 def _with_spaces(text: str, start: int, end: int, first: int, last: int) -> tuple[int, int]:
-    """Extend a range by the spaces after it. If there are none, by the spaces before it."""
+    """Extend a range by the spaces after it, or by the spaces before it if none follow."""
     after = end
     while after < last and text[after].isspace():
         after += 1
