@@ -72,7 +72,7 @@ async def test_a_conversation_of_reports_survives_a_restart(repo: Path) -> None:
         first = await asked(served, ask, "what went wrong?", context={"thread_id": "th1"})
         conversation_id = first["conversation_id"]
         second = await asked(served, ask, "and why?", conversation=conversation_id)
-        assert second["final"]["text"].startswith(NEEDS_MODEL)
+        assert NEEDS_MODEL in second["final"]["text"]
 
         shown = await served.get(f"{KEPT}/last")
         assert shown["model"] == "treadle/rules"

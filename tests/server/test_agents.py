@@ -66,5 +66,5 @@ async def test_without_a_model_the_answer_is_the_report(repo: Path) -> None:
     async with serving(repo, TREADLE_MODEL="embedded/any") as served:
         asked = await served.post("/agents/orchestrator/ask", {"question": "which labels?"})
         turn = await served.ended(asked["request_id"])
-    assert turn["final"]["text"].startswith(NEEDS_MODEL)
+    assert NEEDS_MODEL in turn["final"]["text"]
     assert "No recorded span matches the query." in turn["final"]["text"]

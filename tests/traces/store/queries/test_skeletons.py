@@ -184,7 +184,7 @@ def test_every_span_is_there_once_whatever_its_parents_say(
 
 
 def test_unknown_trace_raises_not_found(store: SqliteTraceStore) -> None:
-    with pytest.raises(NotFoundError, match="no trace nowhere"):
+    with pytest.raises(NotFoundError, match="no trace 'nowhere'"):
         store.skeleton("nowhere")
 
 
