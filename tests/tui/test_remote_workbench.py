@@ -250,7 +250,7 @@ async def test_rewinds_plans_and_models_are_served(repo: Path) -> None:
 
 async def test_lost_connection_is_reported_and_made_again(repo: Path) -> None:
     async with served(repo, Answer("Yes.")) as server, attached(server) as terminal:
-        socket = terminal.workbench._socket
+        socket = terminal.workbench._events._socket
         assert socket is not None
         await socket.close()
         assert (await terminal.until(ConnectionChanged)).address == server.address

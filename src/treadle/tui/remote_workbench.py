@@ -3,16 +3,12 @@
 The web page and the other terminals of this server show the same turns, approvals and proposals.
 """
 
-import asyncio
-import json
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self, TypeVar
 from uuid import UUID
-
-import aiohttp
 
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR
@@ -37,9 +33,7 @@ from treadle.config.user_file import SavedSetting
 from treadle.display.trace_tree import TraceView
 from treadle.errors import NotFoundError, TreadleError
 from treadle.events import Event
-from treadle.events.encoding import event_from_json
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
-from treadle.json_records import JsonMismatchError
 from treadle.json_values import to_json
 from treadle.llm import ModelTest
 from treadle.llm.vendors import Vendor
@@ -48,6 +42,7 @@ from treadle.session.attachments import Attachment
 from treadle.session.rewinds import RewindScope
 from treadle.spans.span import Span, Trace
 from treadle.tools.approvals.question import Program
+from treadle.tui.remote_events import RemoteEvents
 from treadle.tui.server_client import ServerClient, ServerLostError, segment
 from treadle.tui.workbench import ConnectionChanged, Missed, StartedTurn, Workbench
 
@@ -55,9 +50,6 @@ T = TypeVar("T")
 
 _WAIT_SECONDS = 50
 """The maximum time that one request waits for the end of a turn."""
-_FIRST_DELAY = 0.5
-_LONGEST_DELAY = 10.0
-"""The first and the longest time in seconds between two attempts to reach a lost server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +79,12 @@ class RemoteWorkbench(Workbench):
     def __init__(
         self,
         server: ServerClient,
-        socket: aiohttp.ClientWebSocketResponse,
+        events: RemoteEvents,
         root: str,
         terminal: TerminalSettings,
-        clock: Clock,
     ) -> None:
         self._server = server
-        self._socket: aiohttp.ClientWebSocketResponse | None = socket
-        self._clock = clock
-        self._after: int | None = None
-        """The number of the last received event."""
-        self._sending = 0
-        self._sent = asyncio.Event()
-        self._sent.set()
+        self._events = events
         self.root = root
         self.address = server.address
         self.warnings = ()
@@ -121,90 +106,22 @@ class RemoteWorkbench(Workbench):
         """
         async with ServerClient.open(address, token) as server:
             health = await server.get("/health", Mapping[str, object])
-            socket = await server.socket(None)
-            workbench = cls(
-                server, socket, str(health["root"]), terminal or TerminalSettings(),
-                clock or SystemClock(),
-            )  # fmt: skip
+            events = RemoteEvents(server, await server.socket(None), clock or SystemClock())
+            workbench = cls(server, events, str(health["root"]), terminal or TerminalSettings())
             if health.get("recording"):
                 workbench.warnings = (str(health["recording"]),)
             try:
                 yield workbench
             finally:
-                if workbench._socket is not None:
-                    await workbench._socket.close()
+                await events.close()
 
-    async def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
-        """Yield the events of the server. If the connection is lost, connect again, without end.
+    def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
+        """See `Workbench.events`.
 
-        Events that arrive during a call of `send` are yielded after `send` has returned. The
+        Events that arrive while a message is sent are yielded after the server's answer. The
         terminal then knows the turn to which these events belong.
         """
-        while True:
-            if self._socket is None:
-                async for change in self._connect_again():
-                    yield change
-            assert self._socket is not None
-            async for event in self._received(self._socket):
-                await self._sent.wait()
-                yield event
-            self._socket = None
-
-    async def _received(
-        self, socket: aiohttp.ClientWebSocketResponse
-    ) -> AsyncIterator[Event | Missed]:
-        """Yield the events of one connection until it ends."""
-        while True:
-            try:
-                message = await socket.receive()
-            except (aiohttp.ClientError, TimeoutError, OSError):
-                return
-            if message.type is not aiohttp.WSMsgType.TEXT:
-                return
-            data = json.loads(message.data)
-            match data["type"]:
-                case "open":
-                    self._after = data["after"]
-                case "gap":
-                    self._after = data["next"] - 1
-                    yield Missed()
-                case "alive":
-                    pass
-                case _:
-                    self._after = data["seq"]
-                    try:
-                        event = event_from_json(data)
-                    except JsonMismatchError:  # another version of Treadle sent this event
-                        continue
-                    if event is not None:
-                        yield event
-
-    async def _connect_again(self) -> AsyncIterator[ConnectionChanged]:
-        """Connect again, and yield the state of the connection.
-
-        The server then sends the missed events. If it no longer has them, it sends a gap.
-        """
-        delay = _FIRST_DELAY
-        while self._socket is None:
-            yield ConnectionChanged(self._server.address, retry_in=delay)
-            await self._clock.sleep(delay)
-            delay = min(2 * delay, _LONGEST_DELAY)
-            try:
-                self._socket = await self._server.socket(self._after)
-            except ServerLostError:
-                continue
-        yield ConnectionChanged(self._server.address, retry_in=None)
-
-    @contextmanager
-    def _holding_events(self) -> Iterator[None]:
-        self._sending += 1
-        self._sent.clear()
-        try:
-            yield
-        finally:
-            self._sending -= 1
-            if not self._sending:
-                self._sent.set()
+        return self._events.receive()
 
     async def branch(self) -> str | None:
         """See `Workbench.branch`."""
@@ -228,7 +145,7 @@ class RemoteWorkbench(Workbench):
             "tools": choices.tools,
             "stream": choices.stream,
         }
-        with self._holding_events():
+        with self._events.held():
             turn: _Turn = await self._server.post("/turns", body, _Turn)
             return turn.started
 
@@ -567,7 +484,7 @@ class RemoteWorkbench(Workbench):
             "asked_in": None if asked_in is None else str(asked_in),
             "model": model,
         }
-        with self._holding_events():
+        with self._events.held():
             turn: _Turn = await self._server.post(f"/agents/{ORCHESTRATOR}/ask", body, _Turn)
             return turn.started
 
