@@ -171,7 +171,7 @@ def _settled(shown: str, folder: Path) -> str:
     lines = [line.rpartition("\x1b[K")[2].rstrip() for line in shown.split("\n")]
     text = "\n".join(lines)
     text = re.sub(r"The program is\s+\S+/pytest\.", "The program is /usr/bin/pytest.", text)
-    text = re.sub(r"\d+\.\d+ ?s\b", "0.1 s", text)
+    text = re.sub(r"\d+(\.\d+)? [mµ]?s\b", "0.1 s", text)
     text = re.sub(r"\b0[0-9a-f]{17}\b", "019c0ffee0ddba1100", text)
     text = re.sub(r"\b0[0-9a-f]{7}-[0-9a-f-]{27}\b", "019c0ffe-e0dd-7ba1-8000-000000000001", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-28 10:00", text)

@@ -2,7 +2,6 @@ import json
 from dataclasses import replace
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
@@ -16,7 +15,6 @@ from treadle.events.types import ToolCallRequested, Usage
 from treadle.spans.event_mapper import EventMapper
 from treadle.spans.forest import arrange
 from treadle.spans.span import SpanEvent, SpanKind, SpanStatus, Trace
-from treadle.traces.amounts import cost, duration
 from treadle.visible import printable
 
 START_US = 1_700_000_000_000_000
@@ -33,10 +31,10 @@ def recorded(events: int | None = None) -> Trace:
 
 def test_trace_is_shown_as_a_readable_tree() -> None:
     assert "\n".join(trace_lines(view_trace(recorded()))) == snapshot("""\
-trace 01930000000070008000000000000001  ok  12.00 s  2023-11-14 22:13:20 UTC
+trace 01930000000070008000000000000001  ok  12.0 s  2023-11-14 22:13:20 UTC
 thread 01930000-0000-7000-8000-0000000000aa
 
-  +0.000 s  12.00 s  ✓ run  How are tool calls matched?
+  +0.000 s   12.0 s  ✓ run  How are tool calls matched?
   +1.000 s             • prompt  2 messages, about 300 of 4000 tokens
   +2.000 s   1.00 s    ✗ model  small
                            error: 503 busy
@@ -44,7 +42,7 @@ thread 01930000-0000-7000-8000-0000000000aa
   +5.000 s   1.00 s    ✓ model  small → calls request_code_context
                            100 tokens in (40 cached), 10 out, $0.001000, first token 250 ms
   +7.000 s   2.00 s      ✓ request_code_context  {"token_budget": 4000, "hint": "calls"} → 1 item
-  +7.500 s    30 ms        ✓ retrieval  “calls”, 1 source, 2 left out, 3,900 of 4,000 tokens
+  +7.500 s  30.0 ms        ✓ retrieval  “calls”, 1 source, 2 left out, 3,900 of 4,000 tokens
                                src/bus.py:120-160 EventBus.publish
                                searched an index of 120 files, 3,400 items
  +10.000 s   1.00 s    ✓ model  small → By the key of turn and slot.
@@ -201,18 +199,6 @@ def test_unknown_figures_are_shown_as_unknown() -> None:
 
     assert unknown == "1 model call, 0 tool calls, tokens unknown, cost unknown"
     assert partly.endswith("$0.5000+ (without 1 call of unknown price)")
-
-
-@pytest.mark.parametrize(
-    ("microseconds", "text"),
-    [(None, "-"), (12, "12 µs"), (12_400, "12 ms"), (3_400_000, "3.40 s"), (302e6, "5 min 2 s")],
-)
-def test_durations_have_the_unit_that_fits(microseconds: float | None, text: str) -> None:
-    assert duration(None if microseconds is None else int(microseconds)) == text
-
-
-def test_small_costs_keep_their_figures() -> None:
-    assert [cost(dollars) for dollars in (0, 0.000012, 1.5)] == ["$0.0000", "$0.000012", "$1.5000"]
 
 
 def test_reply_of_a_foreign_program_is_shown_as_text() -> None:

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +15,8 @@ from treadle.display.lines import short_id
 from treadle.errors import ExitStatus, NotFoundError, StoreError, UsageError
 from treadle.json_values import to_json
 from treadle.toolbox.wording import counted
+from treadle.traces.amounts import cost as cost_text
+from treadle.traces.amounts import duration
 
 if TYPE_CHECKING:
     from treadle.experiments.comparison import Comparison, VariantComparison
@@ -202,7 +204,7 @@ class ProgressLine:
             return
         self._shown = progress.done
         failed = f", {progress.failed} failed" if progress.failed else ""
-        cost = "" if progress.cost is None else f", ${progress.cost:.4f}"
+        cost = "" if progress.cost is None else f", {cost_text(progress.cost)}"
         text = f"{progress.done} of {progress.total} runs{failed}, {progress.tokens:,} tokens{cost}"
         if self._live:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
@@ -290,10 +292,10 @@ def _print_variant(compared: "VariantComparison") -> None:
     print_line(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
     if compared.error:
         print_line(f"  error     {compared.error}")
-    print_text(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
-    print_text(f"  tokens    {shown_difference(compared.tokens)}")
-    print_text(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
-    print_text(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
+    print_text(f"  cost      {_difference(compared.cost, cost_text)}")
+    print_text(f"  tokens    {_difference(compared.tokens, '{:,.0f}'.format)}")
+    print_text(f"  duration  {_difference(compared.duration_us, _duration)}")
+    print_text(f"  ttft      {_difference(compared.ttft_us, _duration)}")
     cut = f", {compared.truncated} truncated (baseline: {compared.base_truncated})"
     shown = cut if compared.truncated or compared.base_truncated else ""
     print_text(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs are the same{shown}")
@@ -313,23 +315,27 @@ def _print_variant(compared: "VariantComparison") -> None:
         print_line(f"  {line}")
 
 
-def shown_difference(found: "Difference", scale: float = 1, form: str = ",.0f") -> str:
+def _difference(found: "Difference", write: Callable[[float], str]) -> str:
     """Format a difference as `62 → 36 (-42 %, -26 [-30, -22], n = 5)`.
 
     The parts are: baseline → new value (relative change, mean change [confidence interval], number
-    of pairs). Without pairs the format is `62 → 36`.
+    of pairs). Without pairs the format is `62 → 36`. `write` formats a positive amount.
     """
     if found.base is None and found.new is None:
         return UNKNOWN
-    base, new = (
-        UNKNOWN if each is None else format(each / scale, form) for each in (found.base, found.new)
-    )
+    base, new = (UNKNOWN if each is None else write(each) for each in (found.base, found.new))
     if found.mean is None:
         return f"{base} → {new}"
+
+    def signed(amount: float) -> str:
+        return f"{'-' if amount < 0 else '+'}{write(abs(amount))}"
+
     percent = "" if found.percent is None else f"{found.percent:+.1f} %, "
-    mean = format(found.mean / scale, f"+{form}")
     interval = ""
     if found.low is not None and found.high is not None:
-        low, high = (format(each / scale, f"+{form}") for each in (found.low, found.high))
-        interval = f" [{low}, {high}]"
-    return f"{base} → {new} ({percent}{mean}{interval}, n = {found.n})"
+        interval = f" [{signed(found.low)}, {signed(found.high)}]"
+    return f"{base} → {new} ({percent}{signed(found.mean)}{interval}, n = {found.n})"
+
+
+def _duration(microseconds: float) -> str:
+    return duration(round(microseconds))

@@ -21,6 +21,7 @@ from treadle.events import types as ev
 from treadle.session import SessionOutcome
 from treadle.session.sources import QuoteVerdict
 from treadle.traces.amounts import cost, tokens
+from treadle.traces.amounts import duration as duration_text
 from treadle.visible import printable
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _call_line(event: Event) -> str | None:
         case ev.ToolCallRequested(name=name, arguments=arguments):
             return f"● {name} {_shortened(arguments)}"
         case ev.ToolCallCompleted(ui=view, duration=duration):
-            return f"  ✓ {view.summary} ({duration:.2f} s)"
+            return f"  ✓ {view.summary} ({duration_text(round(duration * 1e6))})"
         case ev.ToolCallFailed(error=failure):
             unsure = " (it may have changed something)" * (failure.effect is ev.Effect.UNKNOWN)
             return f"  {failure_symbol(failure.kind)} {failure.message}{unsure}"

@@ -32,6 +32,7 @@ from treadle.experiments.model import (
 from treadle.experiments.requests import body_of, document_of
 from treadle.experiments.store import ExperimentStore
 from treadle.owner_only import private_folder
+from treadle.traces.amounts import cost as cost_text
 
 _POLL_SECONDS = 0.3
 """The seconds between two checks for a cancellation, which may come from another process."""
@@ -56,13 +57,13 @@ def over_budget(budget: Budget, used: Progress) -> str | None:
     if budget.cost is not None and used.cost is None and used.done > used.failed:
         return "The cost of this model is unknown, so the cost budget cannot be enforced."
     limits = (
-        ("cost", budget.cost, used.cost or 0.0, "${:.4f}"),
-        ("tokens", budget.tokens, used.tokens, "{:,} tokens"),
-        ("time", budget.seconds, used.seconds, "{:.1f} s"),
+        ("cost", budget.cost, used.cost or 0.0, cost_text),
+        ("tokens", budget.tokens, used.tokens, "{:,} tokens".format),
+        ("time", budget.seconds, used.seconds, "{:.1f} s".format),
     )
     for what, most, spent, form in limits:
         if most is not None and spent >= most:
-            return f"The budget of {what} is used up: {form.format(spent)}."
+            return f"The budget of {what} is used up: {form(spent)}."
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from treadle.clock import Clock, wait_within
 from treadle.config.model import LimitSettings
 from treadle.events.types import StopReason, Usage
+from treadle.traces.amounts import cost as cost_text
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class Limits:
             text = f"{self._tokens:,} tokens were used, and the limit is {limit.tokens:,}"
             raise LimitReachedError(StopReason.TOKEN_LIMIT, text)
         if limit.cost is not None and self._cost >= limit.cost:
-            text = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
+            text = f"{cost_text(self._cost)} was spent, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, text)
         if limit.cost is not None and not self._cost_known:
             text = f"the cost of a reply is unknown, and the limit is ${limit.cost:g}"

@@ -110,8 +110,8 @@ def test_replies_are_compared_by_the_time_for_an_output_token(tmp_path: Path) ->
     issue = _issue(report, "slow")
     assert issue.kind is Cause.SLOW_STEP
     assert issue.why[0] == (
-        "It took 20.00 s for 400 output tokens, which is 50 ms for each. The median of 7 replies"
-        ' of "large" is 10 ms. 20% of the time of its trace is its own.'
+        "It took 20.0 s for 400 output tokens, which is 50.0 ms for each. The median of 7 replies"
+        ' of "large" is 10.0 ms. 20% of the time of its trace is its own.'
     )
     title = "Spans that took far longer than similar spans"
     assert _tables(report)[title] == [("chat large", 20_000 * MS, 400, 50 * MS, 10 * MS, 7)]

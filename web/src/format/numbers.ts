@@ -28,7 +28,7 @@ export function shortCount(value: number | null | undefined): string {
 
 /**
  * US dollars to a hundredth of a cent, below one cent to six digits: "$0.0450", "$0.000123",
- * "<$0.000001". `amounts.cost` of the server writes the same.
+ * "<$0.000001". `cost` in `traces/amounts.py` of the server returns the same text.
  */
 export function cost(value: number | null | undefined): string {
   if (value == null) return UNKNOWN;
@@ -36,20 +36,23 @@ export function cost(value: number | null | undefined): string {
   return `$${value.toFixed(value === 0 || value >= 0.01 ? 4 : 6)}`;
 }
 
-/** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m", "3 d 4 h", "20,706 d". */
+/**
+ * Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 min 20 s", "2 h 5 min", "3 d 4 h", "20,706 d".
+ * Durations below a minute have three figures. `duration` in `traces/amounts.py` of the server
+ * returns the same text.
+ */
 export function duration(microseconds: number | null | undefined): string {
   if (microseconds == null) return UNKNOWN;
   if (microseconds < 1_000) return `${Math.round(microseconds)} µs`;
-  if (microseconds < 1_000_000) return `${figures(microseconds / 1_000)} ms`;
-  const seconds = microseconds / 1_000_000;
-  if (seconds < 60) return `${figures(seconds)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 3_600) return `${Math.floor(whole / 60)} m ${whole % 60} s`;
-  const minutes = Math.round(whole / 60);
-  if (minutes < 2_880) return `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+  if (microseconds < 999_500) return `${figures(microseconds / 1_000)} ms`;
+  if (microseconds < 59_950_000) return `${figures(microseconds / 1_000_000)} s`;
+  const seconds = Math.round(microseconds / 1_000_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 2_880) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   const hours = Math.round(minutes / 60);
   if (hours < 2_400) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
-  return `${count(hours / 24)} d`;
+  return `${count(Math.round(hours / 24))} d`;
 }
 
 /** Milliseconds, which some answers use. */
@@ -77,5 +80,5 @@ export function percent(share: number | null | undefined): string {
 }
 
 function figures(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }

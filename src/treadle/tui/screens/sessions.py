@@ -16,6 +16,7 @@ from treadle.app.conversation_export import ExportFormat, exported, write_new_fi
 from treadle.display.lines import short_id
 from treadle.errors import TreadleError
 from treadle.session import ConversationSummary
+from treadle.traces.amounts import cost as cost_text
 from treadle.tui.actions import Where
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.branches import BranchesScreen
@@ -72,7 +73,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
             self._stale = False
             self._read_costs()
         widths = _Widths(
-            7 * bool(self._costs),
+            max((len(cost_text(cost)) + 1 for cost in self._costs.values()), default=0),
             11 * any(row.branches > 1 for row in self._found),
             16 * any(end_of(row.stop_reason) for row in self._found),
         )
@@ -206,7 +207,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
                 Content.assemble((mark, "$text-primary"), title),
                 (Content.styled(short_when(value.updated_us), "$text-muted"), TIME_COLUMNS),
                 (Content.styled(turns, "$text-muted"), 9),
-                (Content.styled("" if cost is None else f"${cost:.2f}"), widths.cost),
+                (Content.styled("" if cost is None else cost_text(cost)), widths.cost),
                 (Content.styled(branches, "$text-muted"), widths.branches),
                 (Content.styled(state, "$text-warning"), widths.state),
             )
