@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.traces.figures import say
 from treadle.errors import StoreError
 from treadle.events.types import Usage
-from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.spans.span import OWN_LABELS, Span, SpanKind, SpanStatus
 from treadle.traces.query import Condition, Field, GroupBy, MetadataKey, Operator, Query, Rows
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 
@@ -32,6 +32,11 @@ COMMON_USER, RARE_USER = "user-0", f"user-{USERS - 1}"
 BEGIN_US = 1_791_000_000_000_000
 GAP_US = 24_000_000
 """Between two traces: 100,000 of them, a million spans, spread over four weeks."""
+
+THREAD_TRACES = 4
+LABELS = ("production", "staging", "nightly", "search", "support")
+OWN_EVERY = 50
+"""One of this many traces is of Treadle's own analyst, so lists and groups leave it out."""
 
 REPEATS = 15
 MODELS = ("gpt-4o-mini", "gpt-4o", "claude-sonnet-4-5")
@@ -52,9 +57,11 @@ def spans(first: int, count: int) -> Iterator[list[Span]]:
 
 
 def _trace(number: int) -> list[Span]:
+    thread = number // THREAD_TRACES
+    (user,) = random.Random(-1 - thread).choices(range(USERS), cum_weights=_USER_WEIGHTS)
+    (tenant,) = random.Random(thread).choices(range(TENANTS), cum_weights=_TENANT_WEIGHTS)
     draw = random.Random(number)
-    (user,) = draw.choices(range(USERS), cum_weights=_USER_WEIGHTS)
-    (tenant,) = draw.choices(range(TENANTS), cum_weights=_TENANT_WEIGHTS)
+    labels = (OWN_LABELS[0],) if number % OWN_EVERY == 7 else (draw.choice(LABELS),)
     begin = BEGIN_US + number * GAP_US
     release = f"1.{number // 10_000}"
     found: list[Span] = []
@@ -79,6 +86,8 @@ def _trace(number: int) -> list[Span]:
                 cost=draw.randrange(1_000) / 1e5 if model else None,
                 user=f"user-{user}" if states else None,
                 release=release if states else None,
+                labels=labels if position == 0 or labels[0] in OWN_LABELS else (),
+                thread_id=f"thread-{thread}",
                 metadata={"tenant": f"tenant-{tenant}", "seats": tenant % 7} if states else {},
                 input=f"question {draw.getrandbits(60):x} about an invoice",
                 output=f"answer {draw.getrandbits(60):x}",

@@ -32,23 +32,36 @@ class RowCondition:
 
     sql: str
     holds: Callable[[SpanRow], bool]
+    compared: tuple[str, ...]
+    """The columns whose values determine whether the condition holds."""
+    known: tuple[str, ...]
+    """The columns of which it matters only whether their value is known."""
 
     def __and__(self, other: "RowCondition") -> "RowCondition":
         one, two = self.holds, other.holds
-        return RowCondition(f"({self.sql} AND {other.sql})", lambda row: one(row) and two(row))
+        both = f"({self.sql} AND {other.sql})"
+        return RowCondition(both, lambda row: one(row) and two(row), *self._columns(other))
 
     def __or__(self, other: "RowCondition") -> "RowCondition":
         one, two = self.holds, other.holds
-        return RowCondition(f"({self.sql} OR {other.sql})", lambda row: one(row) or two(row))
+        either = f"({self.sql} OR {other.sql})"
+        return RowCondition(either, lambda row: one(row) or two(row), *self._columns(other))
 
     def __invert__(self) -> "RowCondition":
         holds = self.holds
-        return RowCondition(f"NOT {self.sql}", lambda row: not holds(row))
+        return RowCondition(
+            f"NOT {self.sql}", lambda row: not holds(row), self.compared, self.known
+        )
+
+    def _columns(self, other: "RowCondition") -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.compared + other.compared, self.known + other.known
 
 
 def _equals(column: str, *values: str | int) -> RowCondition:
     at, listed = SpanRow._fields.index(column), ", ".join(map(repr, map(_plain, values)))
-    return RowCondition(f"s.{column} IN ({listed})", lambda row: row[at] in values)
+    return RowCondition(
+        f"s.{column} IN ({listed})", lambda row: row[at] in values, compared=(column,), known=()
+    )
 
 
 def _plain(value: str | int) -> str | int:
@@ -57,11 +70,18 @@ def _plain(value: str | int) -> str | int:
 
 def _known(column: str) -> RowCondition:
     at = SpanRow._fields.index(column)
-    return RowCondition(f"s.{column} IS NOT NULL", lambda row: row[at] is not None)
+    return RowCondition(
+        f"s.{column} IS NOT NULL",
+        lambda row: row[at] is not None,
+        compared=(),
+        known=(column,),
+    )
 
 
-_EVERY = RowCondition("1", lambda _: True)
-_MODEL_CALL = RowCondition("s.counted", lambda row: row.counted == 1)
+_EVERY = RowCondition("1", lambda _: True, compared=(), known=())
+_MODEL_CALL = RowCondition(
+    "s.counted", lambda row: row.counted == 1, compared=("counted",), known=()
+)
 _TOOL_CALL = _equals("kind", SpanKind.TOOL)
 _FAILED = _equals("status", SpanStatus.ERROR)
 _REPLIED = _MODEL_CALL & _equals("status", *REPLIED)

@@ -19,6 +19,8 @@ from treadle.traces.store import connections, span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.results import Deleted, HeldTraces
+from treadle.traces.store.segment_builder import renew_after
+from treadle.traces.store.segments import BEFORE_ALL
 from treadle.traces.store.statements import packed
 from treadle.traces.store.sums import SumChanges, trace_states
 from treadle.traces.store.writer_thread import Writer
@@ -237,7 +239,13 @@ class Deleter:
         deleted[1] += len(trace_ids)
 
     def _clean(self) -> None:
-        """Remove deleted words from the search index, return free pages, and truncate the log."""
+        """Remove what remains of deleted spans in the file and in its log.
+
+        The segments and the search index have copies of their texts. Free pages are returned.
+        """
+        position: int | None = BEFORE_ALL
+        while position is not None:
+            position = self._do(partial(renew_after, after=position))
         # The search index has less than half of the pages, so this number of rounds is enough.
         rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16
         while rounds and self._do(_merge):

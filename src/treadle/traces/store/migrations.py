@@ -22,18 +22,19 @@ from treadle.traces.store.schema import (
     STEP_KINDS,
     TABLES,
 )
+from treadle.traces.store.segments import SEGMENT_TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
 
-VERSION = 12
+VERSION = 13
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
 7 did not count embeddings. Versions up to 9 counted a call twice if an exporter and the gateway
 recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
-did not inherit labels.
+did not inherit labels. Versions up to 12 had no segments.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12
@@ -107,6 +108,7 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _execute_all(connection, EXAMINATION_TABLES)
     if _SUMMED <= version < _WITH_PROPERTIES:
         _execute_all(connection, (*PROPERTY_TABLES, "DROP INDEX IF EXISTS spans_in_short"))
+    _execute_all(connection, SEGMENT_TABLES)  # the writer writes the segments again
     _add_columns(connection)
     _add_counters(connection)
     _execute_all(connection, INDEXES)

@@ -19,7 +19,7 @@ from treadle.database import Database, transaction
 from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
-from treadle.traces.store import connections, span_merge
+from treadle.traces.store import connections, segment_builder, span_merge
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
 PENDING_LIMIT = 20_000
@@ -45,6 +45,9 @@ _GROUP_LIMIT = 1_000
 _SHARE = 250
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
+_SEGMENT_CHECK_SPANS = 2_048
+"""The number of written spans after which a segment may be due, even if further spans wait."""
+_SEGMENT_BYTES = 500_000
 
 
 @dataclass(slots=True)
@@ -85,6 +88,13 @@ _Group = list[_Part]
 """The parts of one commit."""
 
 
+class _Pause:
+    """Stands for a moment without requests, in which the writer may write segments."""
+
+
+_PAUSE = _Pause()
+
+
 class Writer:
     """Writes to the database in a thread that starts with the first request."""
 
@@ -102,6 +112,9 @@ class Writer:
         self._listeners: list[Callable[[int], None]] = []
         self._newest = 0
         self._log = connections.LogKeeper(database.path)
+        self._segments_due = True
+        """Whether a segment may have to be written. It is true at first, after an upgrade."""
+        self._spans_since_segment = 0
 
     def listen(self, listener: Callable[[int], None]) -> None:
         """Call `listener` with the newest revision after every commit."""
@@ -208,20 +221,26 @@ class Writer:
         while (work := self._next()) is not None:
             try:
                 connection = connection or self._connect()
-                if isinstance(work, _Job):
+                if isinstance(work, _Pause):
+                    self._segments_due = segment_builder.advance(connection)
+                    self._log.keep_small(connection, _SEGMENT_BYTES * self._segments_due)
+                elif isinstance(work, _Job):
                     work.done.set_result(work.work(connection))
                 else:
                     self._commit(connection, work)
                     self._log.keep_small(connection, sum(part.size for part in work))
             except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
-                if isinstance(work, _Job):
+                if isinstance(work, _Pause):
+                    self._segments_due = False  # the next spans are the next occasion
+                    _log.exception("The segments of the trace store were not updated")
+                elif isinstance(work, _Job):
                     work.fail(error)
                 else:
                     self._settle(work, error)
                 if connection is not None:  # the connection may be in any state, so it is replaced
                     connection.close()
                     connection = None
-            if not isinstance(work, _Job):
+            if isinstance(work, list):
                 self._forget(work)
         if connection is not None:
             self._log.empty(connection)
@@ -231,16 +250,26 @@ class Writer:
         with self._waiting:
             self._spans -= sum(part.spans for part in group)
             self._bytes -= sum(part.size for part in group)
+        self._spans_since_segment += sum(part.spans for part in group)
+        self._segments_due |= self._spans_since_segment >= _SEGMENT_CHECK_SPANS
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._database.connect()
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
         return connection
 
-    def _next(self) -> _Group | _Job[Any] | None:
-        """Return the next waiting spans up to a limit, or the next job. None after `close`."""
+    def _next(self) -> _Group | _Job[Any] | _Pause | None:
+        """Return the next waiting spans up to a limit, or the next job. None after `close`.
+
+        If nothing waits, or after many spans, the result may be a pause.
+        """
         with self._waiting:
+            if self._segments_due and self._spans_since_segment >= _SEGMENT_CHECK_SPANS:
+                self._spans_since_segment = 0
+                return _PAUSE
             while not self._parts and not self._jobs and not self._closed:
+                if self._segments_due:
+                    return _PAUSE
                 self._waiting.wait()
             if self._jobs and (self._job_next or not self._parts):
                 self._job_next = False

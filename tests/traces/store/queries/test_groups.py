@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled
 from tests.traces.store.queries.random_spans import random_query
+from tests.traces.store.queries.small_segments import segment_constantly
 from treadle.errors import UsageError
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
 from treadle.traces.query import GroupBy, Grouping, MetadataKey, Sort, SortKey
@@ -31,6 +32,14 @@ def test_sums_are_the_same_by_the_short_form_of_the_spans(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
         patch.setattr(span_pages, "_LOOKED_AT", 4)
+        check_sums(Random(seed))
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1 << 32))
+def test_sums_are_the_same_from_segments(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        segment_constantly(patch)
         check_sums(Random(seed))
 
 

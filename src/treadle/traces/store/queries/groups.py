@@ -26,9 +26,10 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
+from treadle.traces.store.queries import segment_scan, segment_sums
 from treadle.traces.store.queries.conditions import Sql, joined, listing, register_holds, resolved
 from treadle.traces.store.queries.span_pages import check_page, conditions
-from treadle.traces.store.queries.span_sources import HOUR_US, whole_source
+from treadle.traces.store.queries.span_sources import HOUR_US, Source, whole_source
 from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
 from treadle.traces.store.statements import plain
 
@@ -403,11 +404,19 @@ def _between(since: int, until: int) -> tuple[Condition, Condition]:
 def _from_spans(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql:
-    """Return SQL for the counters of every matching span."""
+    """Return SQL for rows with a value and its counters, read from all matching spans."""
     source = whole_source(connection, query)
+    bucket_us = bucket_seconds * _SECOND_US
+    if not (segment_sums.can_group(by) and segment_scan.can_scan(connection, query, source)):
+        return _from_source(source, by, query, bucket_us)
+    rest = (_from_source(each, by, query, bucket_us) for each in segment_scan.uncovered(connection))
+    return joined((segment_sums.grouped(connection, by, query, bucket_us), *rest), " UNION ALL ")
+
+
+def _from_source(source: Source, by: Grouping, query: Query, bucket_us: int) -> Sql:
+    """Return SQL for the counters of every matching span of the source."""
     tables = source.tables if by in _KEPT else source.spans
-    bucket = bucket_seconds * _SECOND_US
-    value = f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}"
+    value = f"s.start_us - ((s.start_us % {bucket_us}) + {bucket_us}) % {bucket_us}"
     if isinstance(by, GroupBy):
         value = _VALUES.get(by, value)
     where = conditions(source, query)

@@ -1,0 +1,339 @@
+"""Reads the matching spans of segments as arrays, and adds up their counters.
+
+Spans that no segment has, and spans that changed after their segment was written, are not read
+here. `uncovered` returns the sources that have them.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from treadle.traces.query.conditions import NUMERIC, PROPERTIES, Condition, Field, Operator, Query
+from treadle.traces.store.counters import COUNTERS
+from treadle.traces.store.queries.conditions import Sql, listing
+from treadle.traces.store.queries.span_sources import Source
+from treadle.traces.store.segments import (
+    BEFORE_ALL,
+    KEYS,
+    LABELS,
+    NAMES,
+    OTHERS,
+    SHAPES,
+    STARTS,
+    row_of_shape,
+    unpack_numbers,
+    unpack_texts,
+)
+from treadle.traces.store.statements import plain
+
+if TYPE_CHECKING:
+    from treadle.traces.store.segments import Array
+
+FEWEST_SPANS = 20_000
+"""The number of spans to read from which reading segments is faster."""
+
+_SHAPED = {
+    Field.KIND: "kind",
+    Field.OPERATION: "operation",
+    Field.STATUS: "status",
+    Field.MODEL: "model",
+    Field.PROVIDER: "provider",
+    Field.ERROR: "status",
+}
+_TEXTS = {Field.NAME: NAMES, Field.LABEL: LABELS}
+_NUMBERS: dict[Field, tuple[str, ...]] = {
+    Field.COST: ("cost_nano",),
+    Field.DURATION: ("duration_us",),
+    Field.TTFT: ("ttft_us",),
+    Field.INPUT: ("input_tokens",),
+    Field.OUTPUT: ("output_tokens",),
+    Field.CACHED: ("cached_tokens",),
+    Field.TOKENS: ("input_tokens", "output_tokens"),
+    Field.START: (STARTS,),
+}
+_COMPARISONS = {
+    Operator.MORE: "__gt__",
+    Operator.AT_LEAST: "__ge__",
+    Operator.LESS: "__lt__",
+    Operator.AT_MOST: "__le__",
+}
+_EXACT = 1 << 53
+"""From this number on, a float of 64 bits does not have every integer."""
+
+_DATA = "SELECT name, data FROM segment_columns WHERE segment = ? AND name IN ({})"
+_CHANGED = "SELECT span FROM changed_spans WHERE span > ? AND span <= ?"
+_LAST = "SELECT max(last) FROM segments"
+
+
+@dataclass(slots=True)
+class Matches:
+    """The matching spans of a segment. All arrays have one element for each of them."""
+
+    _read: Callable[[Sequence[str]], Mapping[str, bytes]]
+    _all: int
+    """The number of spans of the segment, whether they match or not."""
+    _selected: "Array | None" = None
+    """The positions of the matching spans. None means that all spans match."""
+    _data: dict[str, bytes] = field(default_factory=dict)
+    _known: set[str] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return self._all if self._selected is None else len(self._selected)
+
+    def load(self, names: Sequence[str]) -> None:
+        """Read the data of these columns together, which is faster than one by one."""
+        missing = [name for name in names if name not in self._known]
+        if missing:
+            self._data |= self._read(missing)
+            self._known.update(missing)
+
+    def numbers(self, name: str) -> "tuple[Array, Array | None] | None":
+        """Return the numbers of a column, and which ones are known. None means that all are known.
+
+        The result is None if no span of the segment has a number. An unknown number is 0.
+        """
+        self.load((name,))
+        if name not in self._data:
+            return None
+        return unpack_numbers(self._data[name], self._all, self._selected)
+
+    def texts(self, name: str) -> "tuple[list[Any], Array]":
+        """Return the different values of a column, and the position of the value of each span."""
+        self.load((name,))
+        values, codes = unpack_texts(self._data[name])
+        return values, codes if self._selected is None else codes[self._selected]
+
+    def properties(self, name: str) -> "tuple[list[str | None], Array] | None":
+        """Return the values of a property as `texts` does. The result is None if no span has it."""
+        self.load((name, OTHERS))
+        if name in self._data:
+            return self.texts(name)
+        if OTHERS not in self._data:
+            return None
+        values, codes = self.texts(OTHERS)
+        return [_pairs(value).get(name) for value in values], codes
+
+    def select(self, chosen: "Array") -> None:
+        """Keep the spans for which the array is true."""
+        import numpy
+
+        if not chosen.all():
+            kept = numpy.flatnonzero(chosen)
+            self._selected = kept if self._selected is None else self._selected[kept]
+
+
+@lru_cache(4_096)
+def _pairs(properties: str) -> Mapping[str, str]:
+    found: Mapping[str, str] = json.loads(properties)
+    return found
+
+
+def can_scan(connection: sqlite3.Connection, query: Query, source: Source) -> bool:
+    """Return whether reading segments is faster than `source`, the best source for the query.
+
+    Segments must have all fields that the query compares.
+    """
+    if source.count < FEWEST_SPANS:
+        return False
+    return all(map(_is_scanned, query.conditions)) and _last_key(connection) is not None
+
+
+def _is_scanned(condition: Condition) -> bool:
+    if condition.field in NUMERIC or condition.field is Field.ERROR:
+        return True
+    columns = condition.field in _SHAPED or condition.field in _TEXTS
+    return condition.operator is Operator.IS and (columns or condition.field in PROPERTIES)
+
+
+def uncovered(connection: sqlite3.Connection) -> tuple[Source, ...]:
+    """Return the sources of the spans that `matches` does not read."""
+    last = _last_key(connection)
+    return (
+        Source(Sql("spans s NOT INDEXED"), 0, Sql("s.id > ?", (last,))),
+        Source(
+            Sql("changed_spans c CROSS JOIN spans s ON s.id = c.span"),
+            0,
+            Sql("c.span <= ?", (last,)),
+            key="c.span",
+        ),
+    )
+
+
+def _last_key(connection: sqlite3.Connection) -> int | None:
+    found: tuple[int | None] = connection.execute(_LAST).fetchone()
+    return found[0]
+
+
+def matches(
+    connection: sqlite3.Connection, query: Query, columns: Sequence[str]
+) -> Iterator[Matches]:
+    """Yield the matching spans of each segment that has some. `columns` are needed for all."""
+    import numpy
+
+    period = [each for each in query.of(Field.START) if not each.negated]
+    compared = tuple(dict.fromkeys(name for each in query.conditions for name in _columns(each)))
+    after = BEFORE_ALL
+    segments = connection.execute(
+        "SELECT last, spans, first_us, last_us FROM segments ORDER BY last"
+    ).fetchall()
+    for last, spans, first_us, last_us in segments:
+        before, after = after, last
+        if not all(_may_fit(each, first_us, last_us) for each in period):
+            continue
+        found = Matches(_reader(connection, last), spans)
+        changed = [key for (key,) in connection.execute(_CHANGED, (before, last))]
+        found.load((*compared, *((KEYS,) if changed else ())))
+        chosen = numpy.ones(spans, bool)
+        if changed and (keys := found.numbers(KEYS)):
+            chosen[numpy.isin(keys[0], numpy.array(changed, numpy.int64))] = False
+        for each in query.conditions:
+            if not chosen.any():
+                break
+            fits = _fitting(found, each)
+            chosen &= ~fits if each.negated else fits
+        if chosen.any():
+            found.select(chosen)
+            found.load(columns)
+            yield found
+
+
+def _reader(
+    connection: sqlite3.Connection, segment: int
+) -> Callable[[Sequence[str]], Mapping[str, bytes]]:
+    def read(names: Sequence[str]) -> Mapping[str, bytes]:
+        placeholders, values = listing(names)
+        found = connection.execute(_DATA.format(placeholders), (segment, *values))
+        return {plain(name): data for name, data in found}
+
+    return read
+
+
+def _may_fit(condition: Condition, first_us: int, last_us: int) -> bool:
+    """Return whether a start between the two moments may meet the condition."""
+    if condition.operator is Operator.IS:
+        return any(first_us <= int(value) <= last_us for value in condition.values)
+    moment = int(condition.values[0])
+    later = condition.operator in {Operator.MORE, Operator.AT_LEAST}
+    return bool(getattr(last_us if later else first_us, _COMPARISONS[condition.operator])(moment))
+
+
+def _columns(condition: Condition) -> tuple[str, ...]:
+    """Return the columns of segments that the condition compares."""
+    if condition.field in _SHAPED:
+        return (SHAPES,)
+    if condition.field in PROPERTIES:
+        return condition.about.value, OTHERS
+    return _NUMBERS.get(condition.field) or (_TEXTS[condition.field],)
+
+
+def _fitting(spans: Matches, condition: Condition) -> "Array":
+    """Return which spans meet the condition, whether it is negated or not."""
+    import numpy
+
+    if condition.field in NUMERIC:
+        return _fitting_numbers(spans, condition)
+    wanted = {str(value) for value in condition.values}
+    if condition.field in PROPERTIES:
+        found = spans.properties(condition.about.value)
+        if found is None:
+            return numpy.zeros(len(spans), bool)
+        values, codes = found
+        fits = [value in wanted for value in values]
+    elif condition.field is Field.LABEL:
+        values, codes = spans.texts(LABELS)
+        fits = [not wanted.isdisjoint(labels_in(value)) for value in values]
+    elif condition.field is Field.NAME:
+        values, codes = spans.texts(NAMES)
+        fits = [value in wanted for value in values]
+    else:
+        shapes, codes = spans.texts(SHAPES)
+        wanted = {"error"} if condition.field is Field.ERROR else wanted
+        column = _SHAPED[condition.field]
+        fits = [getattr(row_of_shape(tuple(shape)), column) in wanted for shape in shapes]
+    if not any(fits):
+        return numpy.zeros(len(spans), bool)
+    return numpy.array(fits)[codes]
+
+
+@lru_cache(4_096)
+def labels_in(column: str | None) -> frozenset[str]:
+    """Return the labels in a value of the column `labels`."""
+    return frozenset(json.loads(column)) if column else frozenset()
+
+
+def _fitting_numbers(spans: Matches, condition: Condition) -> "Array":
+    import numpy
+
+    parts = [spans.numbers(name) for name in _NUMBERS[condition.field]]
+    there = [part for part in parts if part is not None]
+    if not there:
+        return numpy.zeros(len(spans), bool)
+    values, known = there[0]
+    for more, more_known in there[1:]:
+        values = values + more
+        known = None if known is None or more_known is None else known | more_known
+    if condition.operator is Operator.IS:
+        fits = numpy.isin(values, numpy.array([int(each) for each in condition.values]))
+    else:
+        fits = getattr(values, _COMPARISONS[condition.operator])(int(condition.values[0]))
+    return fits if known is None else fits & known
+
+
+@lru_cache(4_096)
+def _met(shape: tuple[Any, ...]) -> tuple[bool, ...]:
+    """Return for each counter whether spans of the shape meet its condition."""
+    row = row_of_shape(shape)
+    return tuple(bool(counter.when.holds(row)) for counter in COUNTERS)
+
+
+COUNTED_COLUMNS = (
+    SHAPES,
+    *dict.fromkeys(counter.column for counter in COUNTERS if counter.column is not None),
+)
+"""The columns of segments that `counted` reads."""
+
+
+def counted(spans: Matches, groups: "Array", number: int) -> "Array":
+    """Return the counters of `number` groups. `groups` has the group of each span.
+
+    The result has one row for each group, and one column for each counter.
+    """
+    import numpy
+
+    shapes, codes = spans.texts(SHAPES)
+    met = numpy.array([_met(tuple(shape)) for shape in shapes], numpy.int64)
+    if number * len(shapes) <= 8 * len(spans):
+        combined = groups.astype(numpy.int64) * len(shapes) + codes
+        counts = numpy.bincount(combined, minlength=number * len(shapes))
+        sums = counts.reshape(number, len(shapes)) @ met
+    else:
+        sums = numpy.zeros((number, len(COUNTERS)), numpy.int64)
+        for position in range(len(COUNTERS)):
+            sums[:, position] = _summed(met[:, position][codes], groups, number)
+    for position, counter in enumerate(COUNTERS):
+        if counter.column is None:
+            continue
+        column = spans.numbers(counter.column)
+        mask = met[:, position]
+        if column is None or not mask.any():
+            sums[:, position] = 0
+            continue
+        values = column[0].clip(-counter.most, counter.most)
+        if not mask.all():
+            values = values * mask[codes]
+        sums[:, position] = _summed(values, groups, number)
+    return sums
+
+
+def _summed(values: "Array", groups: "Array", number: int) -> "Array":
+    """Return the sum of the values of each group."""
+    import numpy
+
+    if max(int(values.max()), -int(values.min())) * len(values) < _EXACT:
+        return numpy.bincount(groups, weights=values, minlength=number).astype(numpy.int64)
+    sums = numpy.zeros(number, numpy.int64)
+    numpy.add.at(sums, groups, values)
+    return sums

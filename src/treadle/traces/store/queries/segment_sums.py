@@ -1,0 +1,140 @@
+"""Sums of the matching spans of segments, by the values of a field.
+
+The result is a temporary table, so that further SQL can combine it with sums of other spans.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
+from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, COUNTERS
+from treadle.traces.store.queries.conditions import Sql
+from treadle.traces.store.queries.segment_scan import (
+    COUNTED_COLUMNS,
+    Matches,
+    counted,
+    labels_in,
+    matches,
+)
+from treadle.traces.store.segments import LABELS, OTHERS, SHAPES, STARTS, row_of_shape
+from treadle.traces.store.statements import Value, pack_text
+
+if TYPE_CHECKING:
+    from treadle.traces.store.segments import Array
+
+_TABLE = f"""
+    CREATE TEMP TABLE IF NOT EXISTS segment_sums (number INTEGER, value, {COUNTER_COLUMNS})"""
+_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM temp.segment_sums"
+_INSERT = f"INSERT INTO temp.segment_sums VALUES ({', '.join('?' * (2 + len(COUNTER_NAMES)))})"
+
+_FIRST_GROUPS = 64
+_UNGROUPED = frozenset({GroupBy.THREAD, GroupBy.RUN})
+"""The groupings by values that segments do not have."""
+
+
+def can_group(by: Grouping) -> bool:
+    """Return whether segments have the values of the grouping."""
+    return by not in _UNGROUPED
+
+
+class _Totals:
+    """The counters of each value."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self._numbers: dict[Value, int] = {}
+        self._sums = numpy.zeros((_FIRST_GROUPS, len(COUNTERS)), numpy.int64)
+
+    def add(self, values: Iterable[Value], sums: "Array") -> None:
+        """Add one row of counters for each value. A value may occur several times."""
+        import numpy
+
+        numbers = [self._numbers.setdefault(value, len(self._numbers)) for value in values]
+        if len(self._numbers) > len(self._sums):
+            more = numpy.zeros((2 * len(self._numbers), len(COUNTERS)), numpy.int64)
+            more[: len(self._sums)] = self._sums
+            self._sums = more
+        if numbers:
+            numpy.add.at(self._sums, numbers, sums)
+
+    def rows(self) -> Iterator[tuple[Value, list[int]]]:
+        """Yield each value that a span has, with its counters."""
+        for value, sums in zip(self._numbers, self._sums.tolist(), strict=False):
+            if sums[0]:
+                yield value, sums
+
+
+def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
+    """Return SQL for one row of each value, with its counters. `can_group` must be true."""
+    totals = _Totals()
+    for spans in matches(connection, query, (*COUNTED_COLUMNS, *_columns(by))):
+        for values, sums in _sums(spans, by, bucket_us):
+            totals.add(values, sums)
+    with _writable(connection):
+        connection.execute(_TABLE)
+        (number,) = connection.execute(_NUMBER).fetchone()
+        connection.executemany(_INSERT, [(number, v, *sums) for v, sums in totals.rows()])
+    columns = f"SELECT value, {COUNTER_COLUMNS} FROM temp.segment_sums WHERE number = ?"
+    return Sql(columns, (number,))
+
+
+@contextmanager
+def _writable(connection: sqlite3.Connection) -> Iterator[None]:
+    """Allow changes of temporary tables on a connection that only reads."""
+    (before,) = connection.execute("PRAGMA query_only").fetchone()
+    connection.execute("PRAGMA query_only = 0")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA query_only = {before}")
+
+
+def _columns(by: Grouping) -> tuple[str, ...]:
+    if by is GroupBy.TIME:
+        return (STARTS,)
+    if by is GroupBy.LABEL:
+        return (LABELS,)
+    if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
+        return by.value, OTHERS
+    return ()
+
+
+def _sums(
+    spans: Matches, by: Grouping, bucket_us: int
+) -> "Iterator[tuple[Sequence[Value], Array]]":
+    """Yield values and the counters of each of them."""
+    import numpy
+
+    if by is GroupBy.TIME:
+        starts = spans.numbers(STARTS)
+        assert starts is not None
+        buckets, groups = numpy.unique(starts[0] // bucket_us, return_inverse=True)
+        yield (buckets * bucket_us).tolist(), counted(spans, groups, len(buckets))
+    elif by is GroupBy.LABEL:
+        lists, codes = spans.texts(LABELS)
+        sums = counted(spans, codes, len(lists))
+        pairs = [(at, label) for at, each in enumerate(lists) for label in labels_in(each)]
+        yield [_blob(label) for _, label in pairs], sums[[at for at, _ in pairs]]
+    elif by is GroupBy.MODEL or by is GroupBy.OPERATION:
+        shapes, codes = spans.texts(SHAPES)
+        rows = [row_of_shape(tuple(shape)) for shape in shapes]
+        found = [
+            pack_text(str((row.model or "") if by is GroupBy.MODEL else row.operation))
+            for row in rows
+        ]
+        different = list(dict.fromkeys(found))
+        group = numpy.array([different.index(each) for each in found])
+        yield different, counted(spans, group[codes], len(different))
+    elif (named := spans.properties(by.value)) is not None:
+        values, codes = named
+        sums = counted(spans, codes, len(values))
+        there = [(at, value) for at, value in enumerate(values) if value is not None]
+        yield [_blob(value) for _, value in there], sums[[at for at, _ in there]]
+
+
+def _blob(text: str) -> bytes:
+    """Return a text in the form in which SQL returns the values in a column with JSON."""
+    return text.encode("utf-8", "surrogatepass")

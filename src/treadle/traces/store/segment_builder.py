@@ -1,0 +1,101 @@
+"""Adds segments of new spans, and writes segments again when many of their spans changed.
+
+The writer calls `advance` between its commits. Each call writes one segment at most, so spans that
+arrive meanwhile wait for about 50 ms.
+"""
+
+import sqlite3
+from bisect import bisect_left
+from collections import Counter
+
+from treadle.database import transaction
+from treadle.traces.store.segments import BEFORE_ALL, remove_segment, write_segment
+
+SEGMENT_SPANS = 8_192
+NEWEST_SPANS = 2_048
+"""The minimum number of spans behind the newest segment. Late spans often belong among these."""
+
+MAX_CHANGED = 4_096
+"""The number of changed spans from which segments are written again."""
+
+_STATE = "SELECT coalesce(max(last), ?), coalesce(sum(spans), 0) FROM segments"
+_ALL = "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
+_NEXT = "SELECT id FROM spans NOT INDEXED WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
+_SEGMENTS = "SELECT last FROM segments ORDER BY last"
+_CHANGED = "SELECT span FROM changed_spans"
+_MANY_CHANGED = "SELECT 1 FROM changed_spans LIMIT 1 OFFSET ?"
+
+
+def advance(connection: sqlite3.Connection) -> bool:
+    """Write one segment if necessary. Returns whether a segment was written."""
+    if connection.execute(_MANY_CHANGED, (MAX_CHANGED,)).fetchone():
+        with transaction(connection):
+            _renew_most_changed(connection)
+        return True
+    _, covered = connection.execute(_STATE, (BEFORE_ALL,)).fetchone()
+    (spans,) = connection.execute(_ALL).fetchone()
+    if spans - covered < SEGMENT_SPANS + NEWEST_SPANS:
+        return False
+    with transaction(connection):
+        # Another process may have written segments before this transaction.
+        after, _ = connection.execute(_STATE, (BEFORE_ALL,)).fetchone()
+        if not _key_at(connection, after, SEGMENT_SPANS + NEWEST_SPANS):
+            return False
+        last = _key_at(connection, after, SEGMENT_SPANS)
+        assert last is not None
+        write_segment(connection, after, last)
+    return True
+
+
+def renew_after(connection: sqlite3.Connection, after: int) -> int | None:
+    """Write the first segment behind `after` again that has changed spans.
+
+    Returns its last key, or None if there is no such segment. Afterwards, the segment does not
+    contain any data of deleted spans.
+    """
+    with transaction(connection):
+        found = connection.execute(
+            "SELECT min(span) FROM changed_spans WHERE span > ?", (after,)
+        ).fetchone()
+        last = connection.execute(
+            "SELECT min(last) FROM segments WHERE last >= ?", found
+        ).fetchone()[0]
+        if last is not None:
+            _renew(connection, last)
+        return None if last is None else int(last)
+
+
+def _renew_most_changed(connection: sqlite3.Connection) -> None:
+    ends = [last for (last,) in connection.execute(_SEGMENTS)]
+    changed = Counter(bisect_left(ends, span) for (span,) in connection.execute(_CHANGED))
+    ((position, _),) = changed.most_common(1)
+    _renew(connection, ends[position])
+
+
+def _renew(connection: sqlite3.Connection, last: int) -> None:
+    """Write the segment with this last key again. If it became too long, write its first part.
+
+    Then the rest of its spans count as changed, until a later call writes their segment.
+    """
+    (after,) = connection.execute(
+        "SELECT coalesce(max(last), ?) FROM segments WHERE last < ?", (BEFORE_ALL, last)
+    ).fetchone()
+    end = _key_at(connection, after, 2 * SEGMENT_SPANS)
+    if end is None or end >= last:
+        write_segment(connection, after, last)
+        return
+    end = _key_at(connection, after, SEGMENT_SPANS)
+    assert end is not None
+    remove_segment(connection, last)
+    connection.execute("INSERT INTO segments VALUES (?, 0, 0, 0)", (last,))
+    connection.execute(
+        "INSERT OR IGNORE INTO changed_spans SELECT id FROM spans WHERE id > ? AND id <= ?",
+        (end, last),
+    )
+    write_segment(connection, after, end)
+
+
+def _key_at(connection: sqlite3.Connection, after: int, position: int) -> int | None:
+    """Return the key of the span at this position, counted from 1, behind `after`."""
+    found = connection.execute(_NEXT, (after, position - 1)).fetchone()
+    return None if found is None else int(found[0])
