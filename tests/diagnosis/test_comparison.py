@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tests.spans.runs import span
-from treadle.diagnosis.comparison import Aspect, TraceComparison, compare
+from treadle.diagnosis.comparison import compare
+from treadle.diagnosis.comparison_records import Aspect, TraceComparison
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
+from treadle.traces.subjects import Subject, SubjectKind
 
+A, B = Subject(SubjectKind.RUN, "a"), Subject(SubjectKind.RUN, "b")
 START = 1_900_000_800_000_000
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Weather?"}]
 
@@ -53,7 +56,7 @@ def trace(*spans: Span) -> Trace:
 
 
 def compared(a: Trace, b: Trace) -> TraceComparison:
-    return compare("trace a", [a], "trace b", [b])
+    return compare(A, [a], B, [b])
 
 
 def test_additional_step_does_not_move_the_steps_after_it() -> None:
@@ -123,7 +126,7 @@ def test_failed_call_and_numbers_of_tool_calls_differ() -> None:
 
 def test_sides_have_the_sums_of_all_their_traces() -> None:
     one = trace(call(1, ASKED, "x"))
-    comparison = compare("run a", [one], "thread b", [one, one])
+    comparison = compare(A, [one], B, [one, one])
 
     assert comparison.a.totals.cost == 0.5
     assert comparison.b.totals.cost == 1.0
@@ -140,3 +143,42 @@ def test_many_steps_are_paired_by_position() -> None:
 
     assert sum(s.a is not None and s.b is not None for s in steps) == 1_501
     assert len(steps) == 4_501
+
+
+def test_summary_states_the_most_important_differences_in_one_line() -> None:
+    a = trace(call(1, ASKED, "It rains."))
+    b = trace(call(1, ASKED, "Sun."), tool(2, "weather"), tool(3, "weather"))
+    b = replace(
+        b,
+        spans=tuple(
+            replace(each, model="large", cost=0.504) if each.kind is SpanKind.MODEL else each
+            for each in b.spans
+        ),
+    )
+    end = b.spans[0].end_us
+    assert end is not None
+    b = replace(b, spans=(replace(b.spans[0], end_us=end + 1_200_000), *b.spans[1:]))
+
+    assert compared(a, b).summary == (
+        "Same question. Model large instead of small, 2 more tool calls, +1.20 s, +$0.004000, "
+        "other answer."
+    )
+
+
+def test_summary_of_one_run_with_itself_states_that_it_is_the_same() -> None:
+    one = trace(call(1, ASKED, "x"))
+
+    comparison = compare(A, [one], A, [one])
+
+    assert comparison.summary == "A and B are the same run."
+    assert not any(s.changes for s in comparison.steps)
+
+
+def test_differences_of_endless_texts_are_cut() -> None:
+    a = trace(*(tool(n, "read", output="x " * 9_000) for n in range(1, 4)))
+    b = trace(*(tool(n, "read", output="y " * 9_000) for n in range(1, 4)))
+
+    for changed in compared(a, b).steps[1:]:
+        (text,) = changed.texts
+        assert text.cut
+        assert max(map(len, text.lines)) <= 4_000

@@ -93,6 +93,12 @@ const routes = [
   }),
   createRoute({
     getParentRoute: parent,
+    path: "/compare",
+    validateSearch: searches.compare,
+    component: screen(() => import("./screens/compare/CompareScreen"), "CompareScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
     path: "/experiments",
     component: screen(() => import("./screens/experiments/ExperimentsScreen"), "ExperimentsScreen"),
   }),

@@ -8,15 +8,26 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
-from enum import StrEnum
 from itertools import islice, zip_longest
 
-from treadle.diagnosis.span_messages import Message, read, tool_name
+from treadle.diagnosis.comparison_records import (
+    Aspect,
+    ComparedSide,
+    ComparedSpan,
+    ComparedStep,
+    TextChange,
+    ToolCount,
+    TraceComparison,
+)
+from treadle.diagnosis.comparison_summary import summarize
+from treadle.diagnosis.span_messages import Message, messages_in, tool_name
 from treadle.diagnosis.span_text import indented, message_lines, repeated_messages
 from treadle.events.types import Usage
 from treadle.spans.forest import arrange
-from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
+from treadle.spans.span import Span, SpanKind, Trace
 from treadle.spans.totals import Totals, totals
+from treadle.traces.store.search_text import newest_text, search_text
+from treadle.traces.subjects import Subject
 
 _MAX_ALIGNED = 4_000_000
 """The maximum product of the lengths of two lists of steps that are aligned by kind and name.
@@ -27,98 +38,22 @@ their positions. The common steps at both ends are removed from the lists first.
 
 _MAX_LINES = 2_000
 _MAX_DIFF_LINES = 200
+_MAX_LINE = 4_000
+"""The maximum number of characters of a line in a difference."""
 
+_MAX_COMPARED = 400_000
+"""The maximum number of lines of all steps whose differences are searched."""
 
-class Aspect(StrEnum):
-    """A property in which the two spans of a step can differ."""
-
-    STATUS = "status"
-    ERROR = "error"
-    MODEL = "model"
-    INPUT = "input"
-    OUTPUT = "output"
-    TOKENS = "tokens"
-    COST = "cost"
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedSpan:
-    """The figures of one span of a step."""
-
-    trace_id: str
-    span_id: str
-    status: SpanStatus
-    error: str | None
-    model: str | None
-    duration_us: int | None
-    tokens: Usage
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TextChange:
-    """The difference of a text, as lines of a unified diff.
-
-    `cut` is true if the text or the difference is too long to be shown in full.
-    """
-
-    aspect: Aspect
-    lines: tuple[str, ...]
-    cut: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedStep:
-    """A step of the aligned lists. `a` or `b` is None if that side does not have the step.
-
-    `changes` does not include the duration, which differs nearly always. The input of a model call
-    is compared without the messages that repeat those of the previous model call.
-    """
-
-    kind: SpanKind
-    name: str
-    a: ComparedSpan | None
-    b: ComparedSpan | None
-    changes: tuple[Aspect, ...]
-    texts: tuple[TextChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedSide:
-    """The figures of one side.
-
-    `duration_us` is the time from the first start to the last known end.
-    """
-
-    name: str
-    status: SpanStatus
-    duration_us: int
-    totals: Totals
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCount:
-    """The number of calls of a tool on both sides."""
-
-    name: str
-    a: int
-    b: int
-
-
-@dataclass(frozen=True, slots=True)
-class TraceComparison:
-    """The differences between two traces, runs or threads."""
-
-    a: ComparedSide
-    b: ComparedSide
-    tools: tuple[ToolCount, ...]
-    steps: tuple[ComparedStep, ...]
+_EXCERPT = 200
+_READ = 4_000
+"""The number of characters of a text from which its excerpt is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
     span: Span
     name: str
+    depth: int
     input: Sequence[str]
     output: Sequence[str]
 
@@ -128,25 +63,70 @@ class _Step:
 
 
 def compare(
-    name_a: str, traces_a: Sequence[Trace], name_b: str, traces_b: Sequence[Trace]
+    subject_a: Subject, traces_a: Sequence[Trace], subject_b: Subject, traces_b: Sequence[Trace]
 ) -> TraceComparison:
     """Return the differences between two lists of traces. Each list has at least one span."""
     steps_a, steps_b = list(_steps(traces_a)), list(_steps(traces_b))
     calls_a, calls_b = _tool_calls(steps_a), _tool_calls(steps_b)
+    differ = _Differ()
+    a, b = _side(subject_a, traces_a), _side(subject_b, traces_b)
+    same_question = _same(_question(traces_a[0]), _question(traces_b[0]))
+    same_answer = _same(_answer(traces_a[-1]), _answer(traces_b[-1]))
+    tools = tuple(
+        ToolCount(name, calls_a[name], calls_b[name]) for name in sorted(calls_a | calls_b)
+    )
     return TraceComparison(
-        _side(name_a, traces_a),
-        _side(name_b, traces_b),
-        tuple(ToolCount(name, calls_a[name], calls_b[name]) for name in sorted(calls_a | calls_b)),
-        tuple(_compared(a, b) for a, b in _aligned(steps_a, steps_b)),
+        a=a,
+        b=b,
+        same_question=same_question,
+        same_answer=same_answer,
+        tools=tools,
+        steps=tuple(_compared(one, other, differ) for one, other in _aligned(steps_a, steps_b)),
+        summary=summarize(a, b, tools, same_question, same_answer),
     )
 
 
-def _side(name: str, traces: Sequence[Trace]) -> ComparedSide:
+def _side(subject: Subject, traces: Sequence[Trace]) -> ComparedSide:
     spans = [span for trace in traces for span in trace.spans]
+    first = min(span.start_us for span in spans)
     last = max(max(span.start_us, span.end_us or span.start_us) for span in spans)
-    found = _added([totals(trace.spans, trace.same_calls) for trace in traces])
-    # A thread has the status of its last run.
-    return ComparedSide(name, traces[-1].status, last - min(span.start_us for span in spans), found)
+    return ComparedSide(
+        subject=subject,
+        question=" ".join(_question(traces[0]).split())[:_EXCERPT],
+        status=traces[-1].status,  # a thread has the status of its last run
+        start_us=first,
+        last_us=last,
+        duration_us=last - first,
+        unfinished=sum(span.end_us is None for span in spans),
+        models=tuple(
+            dict.fromkeys(
+                span.model for span in spans if span.kind is SpanKind.MODEL and span.model
+            )
+        ),
+        totals=_added([totals(trace.spans, trace.same_calls) for trace in traces]),
+    )
+
+
+def _same(a: str, b: str) -> bool | None:
+    return a == b if a and b else None
+
+
+def _question(trace: Trace) -> str:
+    """Return the question of a run, as lists show it."""
+    asked = trace.root.input if trace.root else None
+    if asked is None:
+        calls = (span.input for span in trace.spans if span.kind is SpanKind.MODEL)
+        asked = next(filter(None, calls), None)
+    return newest_text(asked, search_text(asked))
+
+
+def _answer(trace: Trace) -> str:
+    """Return the output of the root, or else of the last call of a model that has an output."""
+    answered = trace.root.output if trace.root else None
+    if answered is None:
+        calls = [span.output for span in trace.spans if span.kind is SpanKind.MODEL]
+        answered = next(filter(None, reversed(calls)), None)
+    return search_text(answered)
 
 
 def _added(every: Sequence[Totals]) -> Totals:
@@ -182,16 +162,17 @@ def _steps(traces: Sequence[Trace]) -> Iterator[_Step]:
             span = node.span
             if span is None:
                 continue
-            reading = read(span)
-            asked = reading.history
+            history, reply = messages_in(span.input), messages_in(span.output)
+            asked = history
             if span.kind is SpanKind.MODEL:
-                asked = asked[repeated_messages(earlier, asked) :]
-                earlier = reading.history
+                asked = history[repeated_messages(earlier, history) :]
+                earlier = history
             yield _Step(
                 span,
                 _name(span),
-                _lines(span.input, reading.history, asked),
-                _lines(span.output, reading.reply, reading.reply),
+                node.depth,
+                _lines(span.input, history, asked),
+                _lines(span.output, reply, reply),
             )
 
 
@@ -264,40 +245,61 @@ def _by_position(
             yield None, b
 
 
-def _compared(a: _Step | None, b: _Step | None) -> ComparedStep:
+class _Differ:
+    """Finds the differences of texts, until it has read the allowed number of lines."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+
+    def change(self, aspect: Aspect, a: Sequence[str], b: Sequence[str]) -> TextChange | None:
+        """Return the difference of two texts, or None if they are equal."""
+        if a == b:
+            return None
+        self._lines += min(len(a), _MAX_LINES) + min(len(b), _MAX_LINES)
+        if self._lines > _MAX_COMPARED:
+            return TextChange(aspect, (), cut=True)
+        lines = unified_diff(a[:_MAX_LINES], b[:_MAX_LINES], n=2, lineterm="")
+        shown = tuple(islice(lines, 2, 2 + _MAX_DIFF_LINES))  # the first two lines name files
+        is_cut = (
+            next(lines, None) is not None
+            or max(len(a), len(b)) > _MAX_LINES
+            or any(len(line) > _MAX_LINE for line in shown)
+        )
+        return TextChange(aspect, tuple(line[:_MAX_LINE] for line in shown), is_cut)
+
+
+_FIGURES = (Aspect.STATUS, Aspect.ERROR, Aspect.MODEL, Aspect.TOKENS, Aspect.COST)
+
+
+def _compared(a: _Step | None, b: _Step | None, differ: _Differ) -> ComparedStep:
     step = a or b
     assert step is not None  # a pair has at least one step
-    found_a, found_b = _span(a), _span(b)
     changes: list[Aspect] = []
     texts: list[TextChange] = []
     if a is not None and b is not None:
-        texts = [
-            change
-            for aspect, one, other in (
-                (Aspect.INPUT, a.input, b.input),
-                (Aspect.OUTPUT, a.output, b.output),
-            )
-            if (change := _text_change(aspect, one, other)) is not None
-        ]
-        changes = [
-            aspect
-            for aspect in (
-                Aspect.STATUS,
-                Aspect.ERROR,
-                Aspect.MODEL,
-                Aspect.TOKENS,
-                Aspect.COST,
-            )
-            if getattr(a.span, aspect) != getattr(b.span, aspect)
-        ]
+        found = (
+            differ.change(Aspect.INPUT, a.input, b.input),
+            differ.change(Aspect.OUTPUT, a.output, b.output),
+        )
+        texts = [change for change in found if change is not None]
+        changes = [each for each in _FIGURES if getattr(a.span, each) != getattr(b.span, each)]
         changes += [text.aspect for text in texts]
-    return ComparedStep(step.span.kind, step.name, found_a, found_b, tuple(changes), tuple(texts))
+    return ComparedStep(
+        kind=step.span.kind,
+        name=step.name,
+        depth=step.depth,
+        a=_span(a),
+        b=_span(b),
+        changes=tuple(changes),
+        texts=tuple(texts),
+    )
 
 
 def _span(step: _Step | None) -> ComparedSpan | None:
     if step is None:
         return None
     span = step.span
+    shown = span.input if span.kind is SpanKind.TOOL else span.output or span.input
     return ComparedSpan(
         trace_id=span.trace_id,
         span_id=span.span_id,
@@ -307,13 +309,5 @@ def _span(step: _Step | None) -> ComparedSpan | None:
         duration_us=span.duration_us,
         tokens=span.tokens,
         cost=span.cost,
+        excerpt=" ".join(search_text((shown or "")[:_READ]).split())[:_EXCERPT],
     )
-
-
-def _text_change(aspect: Aspect, a: Sequence[str], b: Sequence[str]) -> TextChange | None:
-    if a == b:
-        return None
-    lines = unified_diff(a[:_MAX_LINES], b[:_MAX_LINES], n=2, lineterm="")
-    shown = tuple(islice(lines, 2, 2 + _MAX_DIFF_LINES))  # the first two lines name files
-    is_cut = next(lines, None) is not None or max(len(a), len(b)) > _MAX_LINES
-    return TextChange(aspect, shown, is_cut)

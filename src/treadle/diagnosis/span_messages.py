@@ -153,6 +153,11 @@ def _model_call(span: Span) -> Reading:
     return Reading(span, history, reply, tuple(texts), error_path)
 
 
+def messages_in(content: str | None) -> tuple[Message, ...]:
+    """Return the messages in the input or output of a span. Other text has none."""
+    return _messages(content, "")[0]
+
+
 def _messages(content: str | None, path: str) -> tuple[tuple[Message, ...], str | None]:
     """Return the messages at `path`, or the path of an error that replaces them."""
     if content is None or content.lstrip()[:1] not in ("[", "{"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from treadle.diagnosis.comparison import (
+from treadle.diagnosis.comparison_records import (
     Aspect,
     ComparedSide,
     ComparedSpan,
@@ -18,9 +18,11 @@ _UNKNOWN = "unknown"
 
 
 def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
-    """Yield the totals of both sides, the tools that differ, and the steps."""
+    """Yield the summary, the totals of both sides, the tools that differ, and the steps."""
+    yield in_line(comparison.summary)
+    yield ""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        yield f"{letter}  {in_line(side.name)}"
+        yield f"{letter}  {in_line(str(side.subject))}"
         yield f"   {_side(side)}"
     tools = [tool for tool in comparison.tools if tool.a != tool.b]
     if tools:

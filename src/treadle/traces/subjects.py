@@ -1,12 +1,14 @@
-"""Finds the trace, the run or the thread that an id names, and reads its traces."""
+"""Finds the trace, run, thread or span that an id names, and reads its traces."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import quote, unquote
 
 from treadle.errors import NotFoundError
 from treadle.ids import is_last
-from treadle.spans.span import Trace
+from treadle.spans.span import Span, SpanReference, Trace
 from treadle.traces.query import Field, Query, Sort, any_of
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 
@@ -19,17 +21,27 @@ class SubjectKind(StrEnum):
     TRACE = "trace"
     RUN = "run"
     THREAD = "thread"
+    SPAN = "span"
+    """A span with all spans below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A trace, a run or a thread, by its whole id."""
+    """A trace, a run, a thread or a span, by its whole id.
+
+    The id of a span is that of `span_subject`.
+    """
 
     kind: SubjectKind
     id: str
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+def span_subject(reference: SpanReference) -> Subject:
+    """Return the subject of a span. Its id is `TRACE/SPAN`, each percent-encoded."""
+    return Subject(SubjectKind.SPAN, "/".join(quote(each, safe="") for each in reference))
 
 
 def find_subject(store: SqliteTraceStore, reference: str) -> Subject:
@@ -46,14 +58,25 @@ def find_subject(store: SqliteTraceStore, reference: str) -> Subject:
             return Subject(SubjectKind.RUN, reference)
         if store.threads(Query((any_of(Field.THREAD, [reference]),)), limit=1).data:
             return Subject(SubjectKind.THREAD, reference)
+        span = span_ids(reference)
+        if span is not None and store.span(*span) is not None:
+            return span_subject(span)
     return Subject(SubjectKind.TRACE, store.trace(reference).trace_id)
+
+
+def span_ids(reference: str) -> SpanReference | None:
+    """Return the ids in a reference to a span, or None if the reference has another form."""
+    trace, slash, span = reference.partition("/")
+    if not slash or not trace or not span or "/" in span:
+        return None
+    return SpanReference(unquote(trace), unquote(span))
 
 
 def traces_of(store: SqliteTraceStore, subject: Subject) -> Iterator[Trace]:
     """Yield the trace, or the run, or each run of the thread in order of time.
 
-    Each run is one `Trace` with the spans of all its traces. Raises NotFoundError if the subject
-    does not exist.
+    Each run is one `Trace` with the spans of all its traces. For a span, the trace has only the
+    span and the spans below it. Raises NotFoundError if the subject does not exist.
     """
     match subject.kind:
         case SubjectKind.TRACE:
@@ -62,6 +85,25 @@ def traces_of(store: SqliteTraceStore, subject: Subject) -> Iterator[Trace]:
             yield store.run(subject.id)
         case SubjectKind.THREAD:
             yield from _runs_of(store, subject.id)
+        case SubjectKind.SPAN:
+            yield _part_of_trace(store, subject.id)
+
+
+def _part_of_trace(store: SqliteTraceStore, reference: str) -> Trace:
+    ids = span_ids(reference)
+    assert ids is not None  # `span_subject` made the id
+    trace = store.trace(ids.trace_id)
+    below = defaultdict[str | None, list[Span]](list)
+    for span in trace.spans:
+        below[span.parent_id].append(span)
+    kept = {span.span_id: span for span in trace.spans if span.span_id == ids.span_id}
+    waiting = list(kept)
+    while waiting:
+        new = {each.span_id: each for each in below.pop(waiting.pop(), ())}
+        waiting += new.keys() - kept.keys()
+        kept |= new
+    spans = tuple(span for span in trace.spans if span.span_id in kept)
+    return Trace(trace.trace_id, spans, trace.same_calls)
 
 
 def _runs_of(store: SqliteTraceStore, thread_id: str) -> Iterator[Trace]:

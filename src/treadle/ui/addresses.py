@@ -6,8 +6,8 @@ from treadle.errors import UsageError
 from treadle.ui.state import View
 
 SCREENS = (
-    "threads", "runs", "spans", "traces", "experiments", "analyst", "sessions", "proposals",
-    "breakpoints", "tools", "models", "settings",
+    "threads", "runs", "spans", "traces", "compare", "experiments", "analyst", "sessions",
+    "proposals", "breakpoints", "tools", "models", "settings",
 )  # fmt: skip
 """The first part of the path of every screen. The path of the start page is `/`."""
 

@@ -42,6 +42,13 @@ export interface RunSearch extends TraceSearch {
 }
 export const run = (given: Given): RunSearch => ({ ...trace(given), ...text(given, ["trace"]) });
 
+export interface CompareSearch {
+  /** The id of a run, trace or thread; of a span: "TRACE/SPAN". */
+  a?: string;
+  b?: string;
+}
+export const compare = (given: Given): CompareSearch => text(given, ["a", "b"]);
+
 export interface NewExperimentSearch {
   trace?: string;
   span?: string;

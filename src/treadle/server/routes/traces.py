@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from treadle.app.comparison_candidates import ComparisonCandidates, comparison_candidates
 from treadle.app.context_plan import ContextPlan
 from treadle.app.recorded_context import recorded_plan
 from treadle.app.trace_comparison import compare_recorded
-from treadle.diagnosis.comparison import TraceComparison
+from treadle.diagnosis.comparison_records import TraceComparison
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
@@ -273,11 +274,21 @@ async def trace_view(server: CurrentServer, request: Request, trace_id: str) -> 
 
 @router.get("/comparison", response_class=Response, responses=json_responses(TraceComparison))
 async def comparison(server: CurrentServer, request: Request, a: str, b: str) -> Response:
-    """Return the differences between two traces, runs or threads, step by step.
+    """Return the differences between two traces, runs, threads or spans, step by step.
 
-    `a` and `b` are ids. A prefix of the id of a trace is enough.
+    `a` and `b` are ids. A prefix of the id of a trace is enough. The id of a span is `TRACE/SPAN`.
     """
     return await json_response(request, lambda: compare_recorded(server.traces, a, b))
+
+
+@router.get(
+    "/comparison_candidates",
+    response_class=Response,
+    responses=json_responses(ComparisonCandidates),
+)
+async def candidates(server: CurrentServer, request: Request, id: str) -> Response:  # noqa: A002
+    """Return runs or threads to compare a trace, run or thread with, the most similar first."""
+    return await json_response(request, lambda: comparison_candidates(server.traces, id))
 
 
 @router.get(

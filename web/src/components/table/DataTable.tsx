@@ -16,6 +16,7 @@ import { ErrorNotice, Loading } from "../States";
 import { type Column, fittingColumns, tracksOf } from "./columns";
 import styles from "./DataTable.module.css";
 import { NewRows } from "./NewRows";
+import type { RowSelection } from "./rowSelection";
 import { type Rows, TableBody } from "./TableBody";
 import { TableFoot } from "./TableFoot";
 import { TableHead } from "./TableHead";
@@ -23,6 +24,7 @@ import { useColumnWidths } from "./useColumnWidths";
 import { useListWidth } from "./useIsNarrow";
 import { usePutIn } from "./usePutIn";
 import type { RowList } from "./useRowList";
+import { useSelectionKeys } from "./useSelectionKeys";
 import { useTableKeys } from "./useTableKeys";
 import { type Order, useTableModel } from "./useTableModel";
 
@@ -43,6 +45,10 @@ export interface TableProps<Row extends RowData> {
   /** The row that is shown next to the list. */
   peeked?: string | undefined;
   onPeek?: (id: string | undefined) => void;
+  /** None: the rows cannot be selected. */
+  selection?: RowSelection;
+  /** The actions on the selected rows, below the rows. */
+  actions?: ReactNode;
   /** Shown instead of the rows if there are none. */
   empty: ReactNode;
 }
@@ -66,7 +72,7 @@ function Empty<Row extends RowData>({ list, empty }: TableProps<Row>) {
 }
 
 function Grid<Row extends RowData>(props: TableProps<Row>) {
-  const { what, columns, list, idOf, linkOf, order, peeked, onPeek } = props;
+  const { what, columns, list, idOf, linkOf, order, peeked, onPeek, selection } = props;
   const { onOrder = () => {} } = props;
   const router = useRouter();
   const grid = useRef<HTMLDivElement>(null);
@@ -88,6 +94,17 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
     if (peeked !== undefined) onPeek?.(idOf(row));
     body.current?.show(place);
   };
+  useSelectionKeys({
+    grid,
+    what,
+    selection,
+    active: activeId,
+    move: (by) => {
+      const row = list.rows[active + by];
+      if (row !== undefined) go(active + by);
+      return row === undefined ? null : idOf(row);
+    },
+  });
   useTableKeys({
     grid,
     what,
@@ -111,6 +128,8 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
   const prefix = useId();
   const elementId = (place: number) => `${prefix}row${place}`;
   const { tracks, least } = tracksOf(shown, widths);
+  const before = selection ? `${CHECKBOX_REM}rem ` : "";
+  const total = least + (selection ? CHECKBOX_REM : 0);
   return (
     <div className={styles.table}>
       <div
@@ -122,8 +141,10 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
         aria-rowcount={list.total === null ? -1 : list.total + 1}
         aria-activedescendant={active < 0 ? undefined : elementId(active)}
         aria-busy={list.isOld}
+        aria-multiselectable={selection !== undefined}
         data-narrow={isNarrow}
-        style={{ "--tracks": tracks, "--least": `${least}rem` } as CSSProperties}
+        data-selectable={selection !== undefined}
+        style={{ "--tracks": before + tracks, "--least": `${total}rem` } as CSSProperties}
         onScroll={settle}
         onPointerLeave={settle}
         onBlur={settle}
@@ -131,7 +152,13 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
           if (event.target === grid.current && active < 0) go(0);
         }}
       >
-        <TableHead table={table} widths={widths} onWidths={setWidths} />
+        <TableHead
+          table={table}
+          widths={widths}
+          onWidths={setWidths}
+          what={what}
+          selection={selection}
+        />
         <TableBody
           ref={body}
           table={table}
@@ -140,12 +167,14 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
           active={active}
           isNarrow={isNarrow}
           peeked={peeked}
+          selection={selection}
           linkOf={linkOf}
           elementId={elementId}
           onChoose={(row) => setActiveId(idOf(row))}
           onPeek={onPeek && ((row) => onPeek(idOf(row)))}
         />
       </div>
+      {props.actions}
       <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }}>
         <NewRows what={what} waiting={list.waiting} isHeld={isHeld} onPutIn={putIn} />
       </TableFoot>
@@ -154,16 +183,19 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
 }
 
 const PADDING_REM = 1;
+const CHECKBOX_REM = 2;
 
 /** The shown columns, or those that fit while the panel of a row is next to the list. */
 function useShown<Row extends RowData>(
-  { shown, peeked, order }: TableProps<Row>,
+  { shown, peeked, order, selection }: TableProps<Row>,
   width: number | null,
 ): readonly Column<Row>[] {
   const isBeside = peeked !== undefined && width !== null;
+  const isSelectable = selection !== undefined;
   return useMemo(() => {
     if (!isBeside) return shown;
     const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
-    return fittingColumns(shown, width / rem - PADDING_REM, order.sort);
-  }, [shown, isBeside, width, order.sort]);
+    const taken = PADDING_REM + (isSelectable ? CHECKBOX_REM : 0);
+    return fittingColumns(shown, width / rem - taken, order.sort);
+  }, [shown, isBeside, isSelectable, width, order.sort]);
 }

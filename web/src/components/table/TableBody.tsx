@@ -5,6 +5,7 @@ import type { RowData } from "@tanstack/react-table";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type Ref, type RefObject, useEffect, useImperativeHandle } from "react";
 import styles from "./DataTable.module.css";
+import type { RowSelection } from "./rowSelection";
 import { TableRow } from "./TableRow";
 import type { RowList } from "./useRowList";
 import type { Model } from "./useTableModel";
@@ -28,6 +29,7 @@ interface Props<Row extends RowData> {
   active: number;
   isNarrow: boolean;
   peeked: string | undefined;
+  selection: RowSelection | undefined;
   linkOf: (row: Row) => LinkProps;
   elementId: (place: number) => string;
   onChoose: (row: Row) => void;
@@ -36,7 +38,7 @@ interface Props<Row extends RowData> {
 }
 
 export function TableBody<Row extends RowData>(props: Props<Row>) {
-  const { table, list, grid, active, isNarrow, peeked, ref } = props;
+  const { table, list, grid, active, isNarrow, peeked, selection, ref } = props;
   const rows = table.getRowModel().rows;
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
   const head = isNarrow ? 0 : HEAD_REM * rem;
@@ -85,6 +87,11 @@ export function TableBody<Row extends RowData>(props: Props<Row>) {
               height={height}
               isActive={item.index === active}
               isPeeked={row.id === peeked}
+              isSelected={selection?.has(row.id)}
+              onSelect={
+                selection &&
+                ((isExtended) => (isExtended ? selection.extend : selection.toggle)(row.id))
+              }
               isNarrow={isNarrow}
               link={props.linkOf(row.original)}
               onChoose={props.onChoose}

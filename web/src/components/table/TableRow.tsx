@@ -5,6 +5,7 @@ import { Link, type LinkProps, useRouter } from "@tanstack/react-router";
 import type { Row as ModelRow, RowData } from "@tanstack/react-table";
 import type { MouseEvent } from "react";
 import styles from "./DataTable.module.css";
+import { RowCheckbox } from "./RowCheckbox";
 import type { Features, Model } from "./useTableModel";
 
 interface Props<Row extends RowData> {
@@ -16,6 +17,10 @@ interface Props<Row extends RowData> {
   height: number;
   isActive: boolean;
   isPeeked: boolean;
+  /** Undefined: the rows of the list cannot be selected. */
+  isSelected: boolean | undefined;
+  /** Selects the row or not; with Shift, also the rows up to it. */
+  onSelect?: ((isExtended: boolean) => void) | undefined;
   isNarrow: boolean;
   link: LinkProps;
   onChoose: (row: Row) => void;
@@ -25,6 +30,7 @@ interface Props<Row extends RowData> {
 
 export function TableRow<Row extends RowData>(props: Props<Row>) {
   const { id, table, row, place, top, height, isActive, isPeeked, isNarrow, link } = props;
+  const { isSelected } = props;
   const router = useRouter();
   const open = (event: MouseEvent) => {
     if (!isMeantForTheRow(event)) return;
@@ -44,12 +50,24 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
       id={id}
       role="row"
       aria-rowindex={place + 2}
-      aria-selected={isPeeked}
+      aria-selected={isSelected ?? isPeeked}
+      aria-current={isPeeked ? "true" : undefined}
       data-active={isActive}
       className={styles.row}
       style={{ height, transform: `translateY(${top}px)` }}
       onClick={open}
     >
+      {props.onSelect && (
+        <div role="gridcell" aria-colindex={1} className={styles.check}>
+          <RowCheckbox
+            id={`${id}check`}
+            of={`${id}name`}
+            label="Select"
+            isSelected={isSelected === true}
+            onChange={props.onSelect}
+          />
+        </div>
+      )}
       {shown.map((cell) => {
         const { align, isLink, unit } = cell.column.columnDef.meta ?? {};
         const content = <table.FlexRender cell={cell} />;
@@ -57,13 +75,19 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
           <div
             key={cell.id}
             role="gridcell"
-            aria-colindex={cells.indexOf(cell) + 1}
+            aria-colindex={cells.indexOf(cell) + (props.onSelect ? 2 : 1)}
             className={styles.cell}
             data-align={align}
             data-link={isLink}
           >
             {isLink ? (
-              <Link {...link} tabIndex={-1} className={styles.link} draggable={false}>
+              <Link
+                {...link}
+                id={`${id}name`}
+                tabIndex={-1}
+                className={styles.link}
+                draggable={false}
+              >
                 {content}
               </Link>
             ) : (
@@ -83,6 +107,6 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
 function isMeantForTheRow(event: MouseEvent): boolean {
   if (event.defaultPrevented || event.button !== 0) return false;
   const target = event.target as Element;
-  if (target.closest("a, button, input, [role=button]")) return false;
+  if (target.closest("a, button, input, label, [role=button]")) return false;
   return window.getSelection()?.isCollapsed !== false;
 }

@@ -16,6 +16,7 @@ import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
 import { cut, visible } from "../../text/visible";
+import { CompareWith } from "../compare/CompareWith";
 import { Conversation } from "./Conversation";
 import { DeleteThread } from "./DeleteThread";
 import { RunList } from "./RunList";
@@ -55,6 +56,7 @@ export function ThreadScreen() {
       about={found && <Sums thread={found} />}
       actions={
         <>
+          <CompareWith of={threadId} />
           <CopyButton text={threadId} label="Copy id" />
           <CopyButton
             text={`treadle traces export ${inShell(query)}`}

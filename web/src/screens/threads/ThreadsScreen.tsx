@@ -5,10 +5,12 @@ import { ListSearch } from "../../components/query/ListSearch";
 import { NoRows } from "../../components/query/NoRows";
 import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
+import { useRowSelection } from "../../components/table/rowSelection";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
 import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
+import { SelectionBar } from "../selection/SelectionBar";
 import { THREAD_COLUMNS, threadId } from "./columns";
 
 const PAGE = 100;
@@ -44,6 +46,7 @@ function ThreadTable({ query }: { query: string }) {
     idOf: threadId,
     events: isLive ? WRITTEN : [],
   });
+  const selected = useRowSelection(`threads ${query}`, list.rows, threadId);
   return (
     <DataTable
       what="threads"
@@ -54,6 +57,8 @@ function ThreadTable({ query }: { query: string }) {
       linkOf={(thread) => ({ to: "/threads/$threadId", params: { threadId: thread.thread_id } })}
       order={order}
       onOrder={onOrder}
+      selection={selected}
+      actions={<SelectionBar view="threads" selection={selected} />}
       empty={<NoRows what="threads" query={query} />}
     />
   );

@@ -3,6 +3,7 @@ import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { Screen } from "../../shell/Screen";
 import { visible } from "../../text/visible";
+import { CompareWith } from "../compare/CompareWith";
 import { nameAt } from "./model/tree";
 import { TraceAbout } from "./TraceAbout";
 import { type TraceChange, TraceView } from "./TraceView";
@@ -22,7 +23,12 @@ export function TraceScreen() {
     ? visible(nameAt(read.tree, read.skeleton?.root ?? 0).slice(0, 120))
     : "Trace";
   return (
-    <Screen title={title} about={<TraceAbout {...read} />} fill>
+    <Screen
+      title={title}
+      about={<TraceAbout {...read} />}
+      actions={<CompareWith of={traceId} />}
+      fill
+    >
       <TraceView key={traceId} {...read} search={search} onSearch={onSearch} />
     </Screen>
   );

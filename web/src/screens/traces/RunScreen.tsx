@@ -12,6 +12,7 @@ import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
 import { visible } from "../../text/visible";
+import { CompareWith } from "../compare/CompareWith";
 import type { RunSearch } from "../searches";
 import { TraceAbout } from "../trace/TraceAbout";
 import { type TraceChange, TraceView } from "../trace/TraceView";
@@ -98,6 +99,7 @@ function OpenRun({ run }: { run: RunWithSpans }) {
               onChange={(trace) => go({ trace, span: undefined, zoom: undefined, find: undefined })}
             />
           )}
+          <CompareWith of={run.run_id} />
           <RunActions run={run} onGone={() => navigate({ to: "/runs" })} />
         </>
       }

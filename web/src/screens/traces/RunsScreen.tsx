@@ -6,10 +6,12 @@ import { ListSearch } from "../../components/query/ListSearch";
 import { NoRows } from "../../components/query/NoRows";
 import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
+import { useRowSelection } from "../../components/table/rowSelection";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
 import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
+import { SelectionBar } from "../selection/SelectionBar";
 import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
@@ -68,6 +70,7 @@ function RunTable({ query }: { query: string }) {
     idOf: runId,
     events: isLive ? WRITTEN : [],
   });
+  const selected = useRowSelection(`runs ${query}`, list.rows, runId);
   // Moving through rows is fast: the address follows when the selection has settled.
   const selection = useSelection(peeked, onPeek);
   const close = () => selection.choose(undefined);
@@ -93,6 +96,8 @@ function RunTable({ query }: { query: string }) {
         onOrder={onOrder}
         peeked={selection.id}
         onPeek={selection.choose}
+        selection={selected}
+        actions={<SelectionBar view="runs" selection={selected} />}
         empty={<NoRows what="runs" query={query} />}
       />
     </PeekBeside>

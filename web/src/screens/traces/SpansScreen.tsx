@@ -9,11 +9,13 @@ import { useParsed } from "../../components/query/queryText";
 import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
 import type { RowPage } from "../../components/table/liveRows";
+import { useRowSelection } from "../../components/table/rowSelection";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
 import { spanKey } from "../../format/spanKey";
 import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
+import { SelectionBar } from "../selection/SelectionBar";
 import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
@@ -85,6 +87,7 @@ function SpanTable({ query }: { query: string }) {
     idOf: spanKey,
     events: isLive ? WRITTEN : [],
   });
+  const selected = useRowSelection(`spans ${query}`, list.rows, spanKey);
   // Moving through rows is fast: the address follows when the selection has settled.
   const selection = useSelection(peeked, onPeek);
   return (
@@ -110,6 +113,8 @@ function SpanTable({ query }: { query: string }) {
         onOrder={onOrder}
         peeked={selection.id}
         onPeek={selection.choose}
+        selection={selected}
+        actions={<SelectionBar view="spans" selection={selected} />}
         empty={<NoRows what="spans" query={query} />}
       />
     </PeekBeside>

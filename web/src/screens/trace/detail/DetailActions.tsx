@@ -9,6 +9,9 @@ import { useShortcut } from "../../../shortcuts/ShortcutProvider";
 import { asCurl, asPython, type Call } from "./copying";
 import styles from "./Detail.module.css";
 
+/** In a list of rows that can be selected, the key selects the row. */
+const isNoList = (target: Element) => target.closest("[data-selectable=true]") === null;
+
 export function DetailActions({ span }: { span: Span }) {
   const navigate = useNavigate();
   const copy = useCopy();
@@ -18,7 +21,11 @@ export function DetailActions({ span }: { span: Span }) {
       to: "/experiments/new",
       search: { trace: span.trace_id, span: span.span_id },
     });
-  useShortcut({ keys: "x", does: "Open as experiment", where: "Trace" }, open, isCall);
+  useShortcut(
+    { keys: "x", does: "Open as experiment", where: "Trace", when: isNoList },
+    open,
+    isCall,
+  );
   const call = (write: (call: Call) => string) => async () => {
     const address = `/api/v1/requests/${idsOf(span)}`;
     const recorded = await getJson<RecordedRequest>(address);

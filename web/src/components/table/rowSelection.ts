@@ -1,0 +1,70 @@
+// The selected rows of a list: single rows, or all rows that match the query.
+import { useMemo, useState } from "react";
+
+interface Selected {
+  /** The selected ids, or null if all matching rows are selected. */
+  ids: ReadonlySet<string> | null;
+  /** The row from which Shift extends the selection. */
+  anchor: string | null;
+}
+
+const NOTHING: Selected = { ids: new Set(), anchor: null };
+
+export interface RowSelection {
+  /** The selected loaded rows in the order of the list. */
+  ids: readonly string[];
+  /** Whether all rows that match are selected, including those that are not loaded. */
+  isAll: boolean;
+  has: (id: string) => boolean;
+  toggle: (id: string) => void;
+  /** Selects the rows from the last selected one to this one. */
+  extend: (id: string) => void;
+  /** Selects all loaded rows, or none if they are all selected. */
+  toggleLoaded: () => void;
+  selectAll: () => void;
+  clear: () => void;
+}
+
+/** The ids between two rows, in the order of the list. Without the first row, only the second. */
+export function rangeOf(order: readonly string[], from: string | null, to: string): string[] {
+  const first = from === null ? -1 : order.indexOf(from);
+  const last = order.indexOf(to);
+  if (first < 0 || last < 0) return [to];
+  return order.slice(Math.min(first, last), Math.max(first, last) + 1);
+}
+
+/** The ids with one of them added, or without it. */
+export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const next = new Set(ids);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
+/** The selection of a list. Another `list`, which names the query, has another selection. */
+export function useRowSelection<Row>(
+  list: string,
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+): RowSelection {
+  const [kept, setKept] = useState({ list, selected: NOTHING });
+  const { ids, anchor } = kept.list === list ? kept.selected : NOTHING;
+  const order = useMemo(() => rows.map(idOf), [rows, idOf]);
+  const shown = useMemo(
+    () => (ids === null ? order : order.filter((id) => ids.has(id))),
+    [order, ids],
+  );
+  const set = (selected: Selected) => setKept({ list, selected });
+  const now = ids ?? new Set(order);
+  return {
+    ids: shown,
+    isAll: ids === null,
+    has: (id) => ids === null || ids.has(id),
+    toggle: (id) => set({ ids: toggled(now, id), anchor: id }),
+    extend: (id) =>
+      set({ ids: new Set([...now, ...rangeOf(order, anchor, id)]), anchor: anchor ?? id }),
+    toggleLoaded: () =>
+      set(shown.length === order.length ? NOTHING : { ids: new Set(order), anchor: null }),
+    selectAll: () => set({ ids: null, anchor: null }),
+    clear: () => set(NOTHING),
+  };
+}
