@@ -26,7 +26,7 @@ from treadle.traces.query import GroupBy, Grouping, GroupSort, read_grouping
 from treadle.traces.store.queries.groups import HOUR_SECONDS
 from treadle.traces.store.results import Group
 
-_HEADERS = ("SPANS", "CALLS", "FAILED", "INPUT", "OUTPUT", "COST", "GROUP")
+_HEADERS = ("SPANS", "CALLS", "ERRORS", "INPUT", "OUTPUT", "COST", "GROUP")
 _NO_VALUE = "(none)"
 _PERIODS = {"hour": HOUR_SECONDS, "day": 24 * HOUR_SECONDS}
 _NAMES = ", ".join((*GroupBy, *_PERIODS))
@@ -110,7 +110,7 @@ def _row(group: Group) -> tuple[str, ...]:
     return (
         f"{totals.spans:,}",
         f"{totals.model_calls:,}",
-        f"{totals.failed:,}",
+        f"{group.sums.faults:,}",
         _tokens(totals.tokens.input),
         _tokens(totals.tokens.output),
         total_cost(totals, unknown=UNKNOWN),

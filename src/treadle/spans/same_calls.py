@@ -50,7 +50,8 @@ _PERIOD_BITS, _HASH_BITS = 31, 42
 _PERIODS = 1 << 20
 _MASK = (1 << _HASH_BITS) - 1
 _HALF = (1 << _HASH_BITS // 2) - 1
-_GATEWAY_BIT = 1 << _HASH_BITS
+GATEWAY_BIT = 1 << _HASH_BITS
+"""The bit of a key that is 1 for the spans of the gateway."""
 
 
 class CallKeys(NamedTuple):
@@ -147,8 +148,8 @@ class RecordedCall:
         response, content = self.keys
         known = content is not None and content >> _HASH_BITS // 2 & _HALF
         return CallKeys(
-            None if response is None else response ^ _GATEWAY_BIT,
-            content ^ _GATEWAY_BIT if content is not None and known else None,
+            None if response is None else response ^ GATEWAY_BIT,
+            content ^ GATEWAY_BIT if content is not None and known else None,
         )
 
     def partner_starts(self) -> tuple[int, int]:
@@ -158,7 +159,7 @@ class RecordedCall:
 
 def is_of_gateway(key: int) -> bool:
     """Return whether a key is that of a span of the gateway."""
-    return bool(key & _GATEWAY_BIT)
+    return bool(key & GATEWAY_BIT)
 
 
 def partner_starts(start_us: int, end_us: int, *, gateway: bool) -> tuple[int, int]:

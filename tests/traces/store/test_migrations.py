@@ -246,3 +246,28 @@ def test_users_of_earlier_records_are_read_from_their_attributes(tmp_path: Path)
 
     assert (group.value, group.sums.totals.spans, group.sums.totals.model_calls) == ("acme", 2, 1)
     assert kept == replace(root, user="alice", metadata={"tenant": "acme"})
+
+
+def test_faults_of_earlier_records_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    failed = [
+        replace(span("run"), status=SpanStatus.ERROR),
+        replace(span("tool", "run", kind=SpanKind.TOOL), status=SpanStatus.ERROR),
+        replace(span("tool", trace_id="another", kind=SpanKind.TOOL), status=SpanStatus.ERROR),
+    ]
+    store = SqliteTraceStore.open(path)
+    store.write([*failed, *SPANS[1:]]).result()
+    written = dump(store)
+    assert sorted(run.sums.faults for run in store.runs().data) == [1, 2]
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for index in ("spans_in_short", "faults", "failed_by_parent"):
+            connection.execute(f"DROP INDEX {index}")
+        connection.execute("ALTER TABLE spans DROP COLUMN fault")
+        for table in ("traces", "runs", "threads", "rollups", "properties"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN faults")
+        connection.execute("PRAGMA user_version = 13")
+
+    store = SqliteTraceStore.open(path)
+    assert dump(store) == written
+    store.close()

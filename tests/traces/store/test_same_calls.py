@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,19 @@ def test_deleted_record_lets_the_other_one_count(tmp_path: Path) -> None:
         assert left.same_call is None
 
 
+def test_failed_call_with_two_records_is_one_fault_of_the_client(tmp_path: Path) -> None:
+    failed: dict[str, Any] = {"output": None, "status": SpanStatus.ERROR, "error": "refused"}
+    client = call("client", **failed)
+    gateway = call("gateway", resource=GATEWAY, **failed)
+    for number, order in enumerate(permutations((client, gateway))):
+        (tmp_path / str(number)).mkdir()
+        with closing(stored(tmp_path / str(number), order)) as store:
+            faults = {each.trace_id: each.sums.faults for each in store.runs().data}
+            assert faults == {"client": 1, "gateway": 0}
+            store.delete(traces=["client"])
+            assert store.summary().sums.faults == 1
+
+
 def test_store_of_an_earlier_version_is_matched(tmp_path: Path) -> None:
     with closing(stored(tmp_path, [EXPORTED, RECORDED])) as store:
         expected = dump(store)
@@ -264,6 +278,7 @@ def records(draw: st.DrawFn) -> list[Span]:
             {"output": None},
             {"end_us": None},
             {"tokens": Usage()},
+            {"output": None, "status": SpanStatus.ERROR, "error": "refused"},
             {},
             {},
         ]

@@ -85,7 +85,7 @@ def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: lis
 
 
 def expected(kept: Sequence[Span]) -> list[int]:
-    """Spans, model calls, tool calls, failed, input tokens, cost, errors, durations: by hand."""
+    """Spans, model calls, tool calls, failed, input tokens, cost, errors, faults, durations."""
     counting = naive_counted(kept)
     models = [one for one in kept if (one.trace_id, one.span_id) in counting]
     tools = [one for one in kept if one.kind is SpanKind.TOOL]
@@ -97,11 +97,19 @@ def expected(kept: Sequence[Span]) -> list[int]:
         sum(one.tokens.input or 0 for one in models),
         sum(round((one.cost or 0) * 1e9) for one in models),
         sum(one.status is SpanStatus.ERROR for one in kept),
+        naive_faults(kept),
         sum(min(one.duration_us or 0, 10**12) for one in kept),
     ]
 
 
-SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors, busy_us"
+SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors, faults, busy_us"
+
+
+def naive_faults(spans: Sequence[Span]) -> int:
+    """The number of failed spans without a failed child."""
+    failed = [one for one in spans if one.status is SpanStatus.ERROR]
+    parents = {(one.trace_id, one.parent_id) for one in failed if one.parent_id != one.span_id}
+    return sum((one.trace_id, one.span_id) not in parents for one in failed)
 
 
 @settings(max_examples=40, deadline=None)
@@ -277,6 +285,39 @@ def test_embedding_within_a_model_call_is_another_call() -> None:
     twice = replace(embedding, span_id="gateway", parent_id="embedding")
     both = [*spans, twice]
     assert counted(both) == counted(both[::-1]) == (2, 13, 1_000_000_000)
+
+
+def failed(span_id: str, parent_id: str | None = None) -> Span:
+    return replace(span(span_id, parent_id, kind=SpanKind.TOOL), status=SpanStatus.ERROR)
+
+
+def faults(spans: Sequence[Span], deleted: Sequence[str] = ()) -> tuple[int, int]:
+    """Faults and failed spans in the summary, after these traces were deleted."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        for one in spans:
+            store.write([one]).result()
+        store.delete(traces=deleted)
+        sums = store.summary().sums
+        store.close()
+    return sums.faults, sums.errors
+
+
+def test_exception_that_passes_through_three_spans_is_one_fault_in_every_order() -> None:
+    chain = (failed("run"), failed("agent", "run"), failed("tool", "agent"))
+    for order in permutations(chain):
+        assert faults(order) == (1, 3)
+    assert faults([*chain, failed("other", "agent")]) == (2, 4)
+    assert faults([chain[0], span("agent", "run"), chain[2]]) == (2, 2)
+    assert faults([failed("own", "own")]) == (1, 1)
+
+
+def test_parent_is_a_fault_while_its_child_has_not_failed() -> None:
+    running = replace(span("tool", "run", kind=SpanKind.TOOL), end_us=None)
+    running = replace(running, status=SpanStatus.UNFINISHED)
+    assert faults([failed("run"), running]) == (1, 1)
+    assert faults([failed("run"), running, failed("tool", "run")]) == (1, 2)
+    assert faults([running, failed("tool", "run"), failed("run"), failed("tool", "run")]) == (1, 2)
 
 
 def test_embedding_without_a_price_is_unpriced() -> None:

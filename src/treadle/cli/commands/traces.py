@@ -255,7 +255,7 @@ def _summarize(options: argparse.Namespace) -> int:
 
 def _summary_lines(summary: Summary) -> Iterator[str]:
     totals = summary.sums.totals
-    yield f"{totals.spans:,} spans: {describe(totals)}"
+    yield f"{totals.spans:,} spans: {describe(totals)}, {_errors(summary.sums)}"
     yield f"{duration(summary.wall_us)} from first to last, {duration(summary.sums.busy_us)} busy"
     yield f"status: {_count_list(summary.by_status)}"
     yield f"operations: {_count_list(summary.by_operation)}"
@@ -285,6 +285,10 @@ def _summary_lines(summary: Summary) -> Iterator[str]:
     yield from _span_lines("failed", summary.errors)
     yield from _span_lines("slowest", summary.slowest)
     yield from _span_lines("most expensive", summary.most_expensive)
+
+
+def _errors(sums: Sums) -> str:
+    return "1 error" if sums.faults == 1 else f"{sums.faults:,} errors"
 
 
 def _span_lines(title: str, spans: Sequence[ListedSpan]) -> Iterator[str]:

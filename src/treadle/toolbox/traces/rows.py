@@ -63,6 +63,7 @@ class RunRow(AnswerPart):
     model_calls: int
     tool_calls: int
     errors: int
+    faults: int
     input_tokens: int | None = if_any()
     output_tokens: int | None = if_any()
     cost: float | None = if_any()
@@ -76,12 +77,17 @@ class RunRow(AnswerPart):
 
 
 class SumsRow(AnswerPart):
-    """The totals of a group of spans. `busy_ms` is the sum of the durations of all spans."""
+    """The totals of a group of spans.
+
+    `errors` counts all failed spans, and `faults` only those without a failed child. `busy_ms` is
+    the sum of the durations of all spans.
+    """
 
     spans: int
     model_calls: int
     tool_calls: int
     errors: int
+    faults: int
     unfinished: int | None = if_any()
     input_tokens: int | None = if_any()
     output_tokens: int | None = if_any()
@@ -145,6 +151,7 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
         model_calls=totals.model_calls,
         tool_calls=totals.tool_calls,
         errors=run.sums.errors,
+        faults=run.sums.faults,
         input_tokens=totals.tokens.input,
         output_tokens=totals.tokens.output,
         cost=totals.cost,
@@ -166,6 +173,7 @@ def sums_row(sums: Sums) -> SumsRow:
         model_calls=totals.model_calls,
         tool_calls=totals.tool_calls,
         errors=sums.errors,
+        faults=sums.faults,
         unfinished=sums.unfinished or None,
         input_tokens=totals.tokens.input,
         output_tokens=totals.tokens.output,

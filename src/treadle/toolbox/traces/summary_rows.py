@@ -62,6 +62,7 @@ class Figures(AnswerPart):
     last_end: str | None
     total_duration_ms: float | None
     busy_ms: float
+    faults: int
     model_calls: int
     tool_calls: int
     total_cost: float | None
@@ -81,6 +82,7 @@ class ModelRow(AnswerPart):
     model: str
     calls: int
     errors: int
+    faults: int
     input_tokens: int | None
     output_tokens: int | None
     cached_tokens: int | None = if_any()
@@ -144,6 +146,7 @@ def _main_figures(summary: Summary) -> dict[str, float | None]:
     return {
         "total_spans": totals.spans,
         "errors": summary.sums.errors,
+        "faults": summary.sums.faults,
         "total_cost": totals.cost,
         "total_input_tokens": totals.tokens.input,
         "total_output_tokens": totals.tokens.output,
@@ -195,6 +198,7 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
         last_end=moment(summary.last_us),
         total_duration_ms=milliseconds(summary.wall_us),
         busy_ms=summary.sums.busy_us / 1_000,
+        faults=summary.sums.faults,
         model_calls=totals.model_calls,
         tool_calls=totals.tool_calls,
         total_cost=totals.cost,
@@ -210,12 +214,16 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
 
 
 def model_row(usage: ModelUsage) -> ModelRow:
-    """Convert the usage of a model to a row. `errors` is the number of failed spans."""
+    """Convert the usage of a model to a row. `errors` is the number of failed spans.
+
+    `faults` is the number of those without a failed child.
+    """
     totals = usage.sums.totals
     return ModelRow(
         model=named(usage.name),
         calls=totals.model_calls,
         errors=usage.sums.errors,
+        faults=usage.sums.faults,
         input_tokens=totals.tokens.input,
         output_tokens=totals.tokens.output,
         cached_tokens=totals.tokens.cached,

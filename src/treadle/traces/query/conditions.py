@@ -219,7 +219,7 @@ class GroupSort(StrEnum):
 
     SPANS = "spans"
     CALLS = "calls"
-    FAILED = "failed"
+    ERRORS = "errors"
     TOKENS = "tokens"
     COST = "cost"
 

@@ -1,7 +1,8 @@
 """Stores which calls count, and adjusts the sums.
 
 `counted_calls` finds the calls that count in their trace. `same_calls` finds the calls that have a
-second record in another trace. Only one of these two records counts.
+second record in another trace. Only one of these two records counts. `faults` finds the failed
+spans that count as faults.
 """
 
 import sqlite3
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from treadle.traces.store import counted_calls, same_calls, statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
+from treadle.traces.store.faults import recount_faults
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _NAMES = ", ".join(f"spans.{name}" for name in COLUMNS)
@@ -29,7 +31,7 @@ def recount(
     traces: dict[int, TraceState],
     sums: SumChanges,
 ) -> None:
-    """Update which calls count after changes of spans, which must be stored.
+    """Update which calls and which faults count after changes of spans, which must be stored.
 
     Each change has the old row of a span, or None, and the new row. `traces` are the states of the
     changed traces by key. The states of other traces whose sums change are added to `traces`.
@@ -45,7 +47,8 @@ def recount(
             rows.append(before)
         rows.append(row)
     rows += recount_nested(connection, steps, left, traces, sums)
-    match_calls(connection, rows, traces, sums)
+    rows += match_calls(connection, rows, traces, sums)
+    recount_faults(connection, rows, traces, sums)
 
 
 def recount_nested(
@@ -88,10 +91,11 @@ def match_calls(
     rows: Iterable[SpanRow],
     traces: dict[int, TraceState],
     sums: SumChanges,
-) -> None:
+) -> list[SpanRow]:
     """Update which calls are records of the same call, after changes of these rows.
 
     `rows` are the rows of new, changed and removed calls. `traces` and `sums` are as in `recount`.
+    Returns the earlier rows of the updated calls.
     """
     trace_ids = {key: state.trace_id for key, state in traces.items()}
     outcomes = {each.key: each for each in same_calls.outdated(connection, rows, trace_ids)}
@@ -101,6 +105,7 @@ def match_calls(
         new = outcomes[row.id]
         changes.append((row, row._replace(counted=int(new.counted), same_as=new.same_as)))
     _store(connection, changes, traces, sums)
+    return [row for row, _ in changes]
 
 
 def _store(

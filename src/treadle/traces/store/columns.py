@@ -90,6 +90,10 @@ def _is_call(kind: SpanKind) -> int:
     return int(is_call(kind))
 
 
+def _is_failed(status: SpanStatus) -> int:
+    return int(status is SpanStatus.ERROR)
+
+
 def _labels(labels: tuple[str, ...]) -> str | None:
     return json.dumps(sorted(set(labels))) if labels else None
 
@@ -140,6 +144,8 @@ class SpanRow(NamedTuple):
     """Both keys serve to find the other record of a call (`spans.same_calls`)."""
     same_as: Annotated[int | None, Column("INTEGER", "nothing")]
     """The key of the span that recorded the same call. It is NULL if there is none."""
+    fault: Annotated[int, Column("INTEGER NOT NULL DEFAULT 0", "span.status", _is_failed)]
+    """1 if the span counts as a fault (`store.faults`), and otherwise 0."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
     """The labels as a JSON list, with those of the root of the trace. It is NULL without labels."""
     properties: Annotated[str | None, Column("TEXT", "span", own_properties)]

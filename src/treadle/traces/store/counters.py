@@ -115,6 +115,7 @@ COUNTERS = (
     Counter("tool_calls", _TOOL_CALL),
     Counter("failed", _FAILED & (_TOOL_CALL | _MODEL_CALL)),
     Counter("errors", _FAILED),
+    Counter("faults", _equals("fault", 1)),
     Counter("unfinished", _equals("status", SpanStatus.UNFINISHED)),
     *(
         Counter(f"{kind}_tokens", _MODEL_CALL, f"{kind}_tokens", MAX_TOKENS)
@@ -132,10 +133,11 @@ COUNTERS = (
 
 Model calls include embeddings, which have no output tokens.
 
-`failed` counts failed model and tool calls. `errors` counts failed spans of any kind. `metered`
-calls have known input and output tokens, and `priced` calls have a known cost. `unmetered` and
-`unpriced` calls were answered or interrupted, but lack these values. `busy_us` is the sum of the
-durations of the `timed` spans.
+`failed` counts failed model and tool calls. `errors` counts failed spans of any kind. `faults`
+counts the failed spans without a failed child (`store.faults`). `metered` calls have known input
+and output tokens, and `priced` calls have a known cost. `unmetered` and `unpriced` calls were
+answered or interrupted, but lack these values. `busy_us` is the sum of the durations of the `timed`
+spans.
 """
 
 COUNTER_NAMES = tuple(counter.name for counter in COUNTERS)

@@ -18,6 +18,7 @@ from treadle.database import transaction
 from treadle.traces.store import connections, span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
+from treadle.traces.store.faults import recount_faults
 from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.segment_builder import renew_after
 from treadle.traces.store.segments import BEFORE_ALL
@@ -296,7 +297,8 @@ def _delete_some(
                     rows.append(row)
             span_merge.delete_rows(connection, [row.id for row in rows])
             traces = {state.id: state for state in states.values()}
-            match_calls(connection, rows, traces, sums)
+            rows_of_others = match_calls(connection, rows, traces, sums)
+            recount_faults(connection, [*rows, *rows_of_others], traces, sums)
             sums.store_facets(connection)
             for state in traces.values():
                 state.settle(connection)

@@ -14,9 +14,11 @@ from treadle.traces.store import call_counts, contents, inheritance, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
+from treadle.traces.store.faults import FAULT, UNMATCHED_FAULT, recount_faults
 from treadle.traces.store.schema import (
     CALL_KINDS,
     COUNTER_TYPE,
+    FAULTS,
     INDEXES,
     PROPERTY_TABLES,
     STEP_KINDS,
@@ -27,17 +29,18 @@ from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
 
-VERSION = 13
+VERSION = 14
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
 to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule. Versions up to
 7 did not count embeddings. Versions up to 9 counted a call twice if an exporter and the gateway
 recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
-did not inherit labels. Versions up to 12 had no segments.
+did not inherit labels. Versions up to 12 had no segments. Versions up to 13 did not count faults.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12
+_WITH_FAULTS = 14
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -107,8 +110,11 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     elif version < _EXAMINED:
         _execute_all(connection, EXAMINATION_TABLES)
     if _SUMMED <= version < _WITH_PROPERTIES:
-        _execute_all(connection, (*PROPERTY_TABLES, "DROP INDEX IF EXISTS spans_in_short"))
+        _execute_all(connection, PROPERTY_TABLES)
     _execute_all(connection, SEGMENT_TABLES)  # the writer writes the segments again
+    if _SUMMED <= version < _WITH_FAULTS:
+        connection.execute("DROP INDEX IF EXISTS spans_in_short")
+        _add_faults(connection)
     _add_columns(connection)
     _add_counters(connection)
     _execute_all(connection, INDEXES)
@@ -169,8 +175,22 @@ def _match_calls(connection: sqlite3.Connection) -> None:
         last = rows[-1].id
         traces: dict[int, TraceState] = {}
         sums = SumChanges()
-        call_counts.match_calls(connection, rows, traces, sums)
+        matched = call_counts.match_calls(connection, rows, traces, sums)
+        recount_faults(connection, matched, traces, sums)
         sums.store(connection, traces.values())
+
+
+def _add_faults(connection: sqlite3.Connection) -> None:
+    """Add the column `spans.fault`, which is computed from other columns and not from contents."""
+    columns = _columns_of(connection, "spans")
+    if "fault" in columns:
+        return
+    connection.execute(f"ALTER TABLE spans ADD COLUMN fault {COLUMNS['fault'].sql}")
+    _execute_all(connection, FAULTS)
+    matched = {"same_as", "response_key", "content_key"} <= columns
+    connection.execute(
+        f"UPDATE spans AS s SET fault = 1 WHERE {FAULT if matched else UNMATCHED_FAULT}"  # noqa: S608
+    )
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:

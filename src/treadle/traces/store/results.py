@@ -133,11 +133,13 @@ class Sums:
 
     Tokens and cost are sums of the known values. They are None if no value is known. `busy_us` is
     the sum of all durations in microseconds, whether they overlap or not. `errors` counts failed
-    spans of any kind.
+    spans of any kind. `faults` counts the failed spans without a failed child, so an exception that
+    passes from a tool to its run counts once.
     """
 
     totals: Annotated[Totals, JsonField(inline=True)]
     errors: int
+    faults: int
     unfinished: int
     busy_us: int
 
@@ -169,6 +171,7 @@ def sums(*counters: int | None) -> Sums:
             unpriced=of["unpriced"],
         ),
         errors=of["errors"],
+        faults=of["faults"],
         unfinished=of["unfinished"],
         busy_us=of["busy_us"],
     )
@@ -437,6 +440,7 @@ class Figures:
     last_us: int | None
     total_duration_ms: float | None
     busy_ms: float
+    faults: int
     total_cost: float | None
     unpriced: int
     total_input_tokens: int | None
@@ -485,6 +489,7 @@ class Summary:
             last_us=self.last_us,
             total_duration_ms=milliseconds(self.wall_us),
             busy_ms=self.sums.busy_us / 1_000,
+            faults=self.sums.faults,
             total_cost=totals.cost,
             unpriced=totals.unpriced,
             total_input_tokens=totals.tokens.input,

@@ -33,6 +33,13 @@ _SUMS = ", ".join(f"{name} {COUNTER_TYPE}" for name in COUNTER_NAMES)
 STEPS_BY_PARENT = f"""
     CREATE INDEX IF NOT EXISTS steps_by_parent ON spans (trace, parent_id) WHERE {STEP_KINDS}"""
 
+FAULTS = (
+    """CREATE INDEX IF NOT EXISTS failed_by_parent ON spans (trace, parent_id)
+        WHERE status = 'error'""",
+    "CREATE INDEX IF NOT EXISTS faults ON spans (trace) WHERE fault",
+)
+"""The indexes of failed spans: by their parents, and those that count as faults."""
+
 SAME_CALLS = (
     """CREATE INDEX IF NOT EXISTS spans_by_response_key ON spans (response_key, start_us)
         WHERE response_key IS NOT NULL""",
@@ -62,6 +69,7 @@ TABLES: tuple[str, ...] = (
     "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",
     "CREATE INDEX roots_of_trace ON spans (trace) WHERE parent_id IS NULL",
     STEPS_BY_PARENT,
+    *FAULTS,
     "CREATE INDEX spans_by_model ON spans (model) WHERE model IS NOT NULL",
     "CREATE INDEX spans_by_operation ON spans (operation)",
     "CREATE INDEX spans_not_ok ON spans (status) WHERE status != 'ok'",
@@ -163,12 +171,13 @@ INDEXES: tuple[str, ...] = (
     "DROP INDEX IF EXISTS model_calls_of_parent",
     "DROP INDEX IF EXISTS calls_by_parent",
     STEPS_BY_PARENT,
+    *FAULTS,
     # The short columns of a span in the order of time. New spans are added at the end. Sums over
     # many spans read a tenth of the bytes that the whole rows have.
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
         start_us, trace, kind, operation, name, status, model, provider, end_us, duration_us,
         work_us, ttft_us, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-        reasoning_tokens, cost_nano, counted, labels, properties
+        reasoning_tokens, cost_nano, counted, fault, labels, properties
     )""",
     "CREATE INDEX IF NOT EXISTS spans_by_kind ON spans (kind)",
     "CREATE INDEX IF NOT EXISTS spans_by_name ON spans (name)",
@@ -178,4 +187,4 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""The indexes that versions 6 to 11 of the schema add. Adding them does not change rows."""
+"""The indexes that versions 6 to 14 of the schema add. Adding them does not change rows."""

@@ -58,8 +58,8 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     name: "Errors",
     width: 5,
     align: "end",
-    narrow: (run) => run.sums.errors > 0,
-    cell: (run) => <Errors errors={run.sums.errors} />,
+    narrow: (run) => run.sums.faults > 0,
+    cell: (run) => <Errors errors={run.sums.faults} />,
   },
 ];
 

@@ -111,7 +111,7 @@ function Sums({ thread }: { thread: ThreadSummary }) {
       <span>{counted(sums.tool_calls, "tool call")}</span>
       <span>{shortCount(tokensOf(sums))} tokens</span>
       <span>{sums.cost === null ? "cost unknown" : cost(sums.cost)}</span>
-      {sums.errors > 0 && <Badge tone="bad">✕ {counted(sums.errors, "error")}</Badge>}
+      {sums.faults > 0 && <Badge tone="bad">✕ {counted(sums.faults, "error")}</Badge>}
       {sums.unfinished > 0 && <Badge tone="accent">… {count(sums.unfinished)} unfinished</Badge>}
       {thread.models.map((model) => (
         <code key={model}>{visible(model)}</code>

@@ -40,9 +40,9 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
     name: "Errors",
     width: 4.5,
     align: "end",
-    narrow: (thread) => thread.sums.errors > 0,
-    unit: (thread) => unit(thread.sums.errors, "error"),
-    cell: (thread) => <Errors errors={thread.sums.errors} />,
+    narrow: (thread) => thread.sums.faults > 0,
+    unit: (thread) => unit(thread.sums.faults, "error"),
+    cell: (thread) => <Errors errors={thread.sums.faults} />,
   },
   {
     id: "tokens",

@@ -10,7 +10,7 @@ import { bucketName } from "./grouping";
 
 const MEASURES = [
   { id: "spans", name: "Spans", of: (group: Group) => group.spans, format: count },
-  { id: "errors", name: "Errors", of: (group: Group) => group.errors, format: count },
+  { id: "errors", name: "Errors", of: (group: Group) => group.faults, format: count },
   { id: "tokens", name: "Tokens", of: tokensOf, format: shortCount },
   { id: "cost", name: "Cost", of: (group: Group) => group.cost, format: cost },
   { id: "busy", name: "Busy", of: (group: Group) => group.busy_us, format: duration },

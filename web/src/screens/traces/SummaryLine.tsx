@@ -83,7 +83,7 @@ function Shown({ name, value, title, isBad = false, isMinor = false }: Figure) {
 
 function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
   const tokens = { input: summary.total_input_tokens, output: summary.total_output_tokens };
-  const errors = summary.by_status.error ?? 0;
+  const errors = summary.faults;
   const missing = summary.unpriced > 0 && summary.total_cost !== null;
   return [
     { name: "Spans", value: count(summary.total_spans), title: "All spans that match the query" },

@@ -39,9 +39,9 @@ const SUMS: readonly Column<GroupRow>[] = [
     name: "Errors",
     width: 5,
     align: "end",
-    narrow: (group) => group.errors > 0,
-    unit: (group) => unit(group.errors, "error"),
-    cell: (group) => <Errors errors={group.errors} />,
+    narrow: (group) => group.faults > 0,
+    unit: (group) => unit(group.faults, "error"),
+    cell: (group) => <Errors errors={group.faults} />,
   },
   {
     id: "input",

@@ -65,9 +65,9 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     name: "Errors",
     width: 4.5,
     align: "end",
-    narrow: (run) => run.sums.errors > 0,
-    unit: (run) => unit(run.sums.errors, "error"),
-    cell: (run) => <Errors errors={run.sums.errors} />,
+    narrow: (run) => run.sums.faults > 0,
+    unit: (run) => unit(run.sums.faults, "error"),
+    cell: (run) => <Errors errors={run.sums.faults} />,
   },
   {
     id: "spans",

@@ -71,7 +71,7 @@ The spans of these threads or runs are read.
 _ORDERS = {
     GroupSort.SPANS: "spans DESC",
     GroupSort.CALLS: "model_calls DESC",
-    GroupSort.FAILED: "failed DESC",
+    GroupSort.ERRORS: "faults DESC",
     GroupSort.TOKENS: "input_tokens + output_tokens DESC, metered DESC",
     GroupSort.COST: "cost_nano DESC, priced DESC",
 }

@@ -85,7 +85,7 @@ function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
         <Fact name="Tokens">{inAndOut(sums.tokens)}</Fact>
         <Fact name="Model calls">{count(sums.model_calls)}</Fact>
         <Fact name="Tool calls">{count(sums.tool_calls)}</Fact>
-        <Fact name="Errors">{count(sums.errors)}</Fact>
+        <Fact name="Errors">{count(sums.faults)}</Fact>
         {run.models.length > 0 && <Fact name="Models">{visible(run.models.join(", "))}</Fact>}
         <Fact name="Thread">
           <Link
