@@ -19,6 +19,7 @@ from treadle.events import EventBus
 from treadle.gateway import Gateway
 from treadle.spans.span import Span
 from treadle.traces import SqliteTraceStore
+from treadle.traces.interruptions import recorder_id
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 
@@ -40,12 +41,12 @@ class Running:
         return await self.http.post("/chat/completions", json=body, headers=headers)
 
     async def spans(self, trace_id: str, count: int = 1) -> list[Span]:
-        """The spans of a trace, once there are that many."""
+        """The spans of a trace, once there are that many and all have ended."""
         found = list[Span]()
 
         def there() -> bool:
             found[:] = _trace(self.store, trace_id)
-            return len(found) >= count
+            return len(found) >= count and all(each.end_us for each in found)
 
         await eventually(there)
         return found
@@ -100,12 +101,14 @@ async def running(
     bus = EventBus()
     try:
         async with (
+            recorder_id(store) as own_id,
             Gateway.open(
                 settings,
                 env or {},
                 store=store if recording else None,
                 bus=bus,
                 breakpoints_path=folder / "breakpoints.db",
+                recorder_id=own_id,
                 clock=clock,
             ) as gateway,
             _served(gateway) as url,

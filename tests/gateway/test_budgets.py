@@ -17,7 +17,7 @@ from treadle.config.gateway import GatewayCache
 from treadle.errors import StoreError
 from treadle.gateway import call_recorder
 from treadle.gateway.answer_cache import AnswerCache
-from treadle.gateway.attempts import Finished
+from treadle.gateway.attempts import GatewayCall
 
 DAY = 86_400.0
 
@@ -314,7 +314,7 @@ async def test_an_answer_that_cannot_be_read_is_counted_by_its_size(tmp_path: Pa
 async def test_an_unrecorded_call_counts_its_reserved_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_call: Finished) -> None:
+    def broken(_call: GatewayCall) -> None:
         raise RuntimeError("odd")
 
     monkeypatch.setattr(call_recorder, "spans_of", broken)

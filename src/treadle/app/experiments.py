@@ -18,7 +18,7 @@ from treadle.experiments.model import Outcome
 from treadle.experiments.recorded_calls import RecordedCalls, outcome_of
 from treadle.experiments.service import Experiments
 from treadle.experiments.store import ExperimentStore
-from treadle.spans.span import Span
+from treadle.spans.span import Span, SpanStatus
 from treadle.traces import SqliteTraceStore
 
 if TYPE_CHECKING:
@@ -109,24 +109,23 @@ class GatewayCaller:
 
     async def _timed_out(self, request: CallRequest) -> Outcome:
         store = self._store()
-        spans = await self._recorded_spans(
-            lambda: [span for spans in _attempts(store, request.run_id) for span in spans]
+        latest = await self._recorded_spans(
+            lambda: next(reversed(_attempts(store, request.run_id)), [])
         )
-        latest = [span for span in spans if span.trace_id == spans[-1].trace_id]
         outcome = outcome_of(latest) or Outcome(trace_id=latest[0].trace_id, span_id="")
         message = f"It took longer than {request.seconds:g} s."
         return replace(outcome, error=message, error_type="timeout")
 
     async def _recorded_spans(self, read: Callable[[], list[Span]]) -> list[Span]:
-        """Call `read` again after each commit until it returns spans.
+        """Call `read` again after each commit until it returns spans of finished calls.
 
-        Raises StoreError if no spans arrive in time.
+        Raises StoreError if no such spans arrive in time.
         """
         deadline = self._clock.monotonic() + _RECORD_SECONDS
         while True:
             commit = self._next_commit()
             spans = await asyncio.to_thread(read)
-            if spans:
+            if spans and all(span.status is not SpanStatus.UNFINISHED for span in spans):
                 return spans
             try:
                 await wait_within(commit.wait(), deadline - self._clock.monotonic(), self._clock)
@@ -173,6 +172,7 @@ class GatewayCaller:
                         why_not=self._recording.missing,
                         bus=self._bus,
                         breakpoints_path=breakpoints_path(),
+                        recorder_id=self._recording.recorder_id,
                         clock=self._clock,
                     )
                 )

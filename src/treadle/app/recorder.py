@@ -6,7 +6,7 @@ If the store cannot be opened, the application works without a recorder.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.app.repository_scope import repository_label
@@ -16,7 +16,9 @@ from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.secrets import Rule, Rules, use_rules
 from treadle.spans.recorder import Recorder
+from treadle.spans.span import Attributes
 from treadle.traces import SqliteTraceStore
+from treadle.traces.interruptions import recorder_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Recording:
     recorder: Recorder | None
     store: SqliteTraceStore | None
     broken_store: str | None = None
+    recorder_id: Attributes = field(default_factory=dict)
+    """The resource that identifies the spans of this process (`traces.interruptions`)."""
 
     @property
     def missing(self) -> str | None:
@@ -53,8 +57,11 @@ async def recording(
         return
     try:
         label = await asyncio.to_thread(repository_label, root)
-        async with Recorder(bus, store, repository=label) as recorder:
-            yield Recording(recorder, store)
+        async with (
+            recorder_id(store) as own_id,
+            Recorder(bus, store, repository=label, recorder_id=own_id) as recorder,
+        ):
+            yield Recording(recorder, store, recorder_id=own_id)
     finally:
         store.close()
 

@@ -6,7 +6,6 @@ lock file. The system releases the lock when that process ends.
 """
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from treadle.experiments.model import (
 )
 from treadle.experiments.requests import body_of, document_of
 from treadle.experiments.store import ExperimentStore
-from treadle.owner_only import private_folder
+from treadle.file_lock import lock_file, unlock_file
 from treadle.traces.amounts import cost as cost_text
 
 _POLL_SECONDS = 0.3
@@ -217,14 +216,13 @@ class Runner:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Lock the file at `path`. Raises UsageError if the file is already locked."""
-    file = _lock(path)
+    file = lock_file(path)
+    if file is None:
+        raise UsageError("This batch is running.", hint="Wait until it ends, or cancel it first.")
     try:
         yield
     finally:
-        path.unlink(
-            missing_ok=True
-        )  # deleted before the lock ends, so that no process locks a deleted file
-        os.close(file)
+        unlock_file(path, file)
 
 
 def _is_locked(path: Path) -> bool:
@@ -235,28 +233,3 @@ def _is_locked(path: Path) -> bool:
             return False
     except UsageError:
         return True
-
-
-def _lock(path: Path) -> int:
-    import fcntl  # Windows has no fcntl, and reading experiments does not need it
-
-    private_folder(path.parent)
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_file_at(file, path):
-                return file
-        except BlockingIOError:
-            os.close(file)
-            raise UsageError(
-                "This batch is running.", hint="Wait until it ends, or cancel it first."
-            ) from None
-        os.close(file)  # the previous owner of the lock has deleted this file
-
-
-def _is_file_at(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), path.stat())
-    except FileNotFoundError:
-        return False

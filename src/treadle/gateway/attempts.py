@@ -22,7 +22,7 @@ class Attempt:
 
     endpoint: Endpoint
     body: bytes | SentUpload = field(repr=False)
-    span_id: str = field(default_factory=new_span_id)
+    span_id: str
     start_ns: int = field(default_factory=time.time_ns)
     end_ns: int = 0
     status: int | None = None
@@ -69,14 +69,20 @@ class Hold:
 
 
 @dataclass(slots=True)
-class Finished:
+class GatewayCall:
     """A call, from the arrival of its request to the end of its answer."""
 
     request: CallRequest
     start_ns: int
-    span_id: str = field(default_factory=new_span_id)
-    """The id of the span for the whole call. A call that is `single` has no such span."""
+    first_id: str = field(default_factory=new_span_id)
+    """The id of the span that represents the call while it runs, and then its first attempt.
+
+    A call that ended without an attempt has this id as the id of its step span.
+    """
+    own_id: str = field(default_factory=new_span_id)
+    """The id of the step span of a call with attempts."""
     end_ns: int = 0
+    """The end of the call, or 0 while it runs."""
     attempts: list[Attempt] = field(default_factory=list)
     route: str | None = None
     hold: Hold | None = None
@@ -99,9 +105,21 @@ class Finished:
         return len(self.attempts) == 1 and self.hold is None and self.refusal is None
 
     @property
+    def step_id(self) -> str:
+        """The id of the span for the whole call. A call that is `single` has no such span."""
+        return self.own_id if self.attempts else self.first_id
+
+    @property
     def shown_span(self) -> str:
         """The id of the span that represents the call."""
-        return self.attempts[0].span_id if self.single else self.span_id
+        return self.first_id if self.single else self.step_id
+
+    def new_attempt(self, endpoint: Endpoint, body: bytes | SentUpload) -> Attempt:
+        """Add an attempt to the call, and return it."""
+        span_id = new_span_id() if self.attempts else self.first_id
+        attempt = Attempt(endpoint, body, span_id)
+        self.attempts.append(attempt)
+        return attempt
 
     @property
     def size(self) -> int:

@@ -1,4 +1,7 @@
-"""Records finished calls as spans without delaying any call.
+"""Records calls as spans without delaying any call.
+
+A call is recorded when it ends. A call that takes longer than the thread gathers calls is also
+recorded as an unfinished span, so that it is visible while it runs.
 
 One thread builds the spans, computes their cost, redacts them, and passes them to the store. Calls
 that cannot be recorded are counted as lost. The recorder reports the first loss, and then the first
@@ -11,15 +14,16 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Self
 
 from treadle.errors import StoreError
-from treadle.gateway.attempts import Finished
+from treadle.gateway.attempts import GatewayCall
 from treadle.gateway.budgets import Used
-from treadle.gateway.call_spans import spans_of
+from treadle.gateway.call_spans import running_span, spans_of
 from treadle.spans.recorder import Loss
 from treadle.spans.redaction import redact_spans
-from treadle.spans.span import Span
+from treadle.spans.span import NO_ATTRIBUTES, Attributes, Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
@@ -35,7 +39,8 @@ _GATHER_SECONDS = 0.05
 One write for several calls is faster than several writes.
 """
 
-_Task = tuple[Finished, int]
+_Task = tuple[GatewayCall, int]
+"""A call and its size in the queue. The size of a call that begins is 0."""
 
 
 class CallRecorder:
@@ -46,18 +51,21 @@ class CallRecorder:
         store: SpanWriter | None,
         *,
         why_not: str | None,
-        used: Callable[[Finished, Used | None], None],
+        used: Callable[[GatewayCall, Used | None], None],
         lost: Callable[[str], None],
+        recorder: Attributes = NO_ATTRIBUTES,
     ) -> None:
         """Create the recorder. Without a `store`, no call is recorded, and `why_not` is the reason.
 
-        `used` receives each call with its use, or with None if the use is unknown. `lost` receives
-        a reason when losses begin. Both functions are called from any thread.
+        `recorder` is added to the resource of the spans, and identifies this recorder. `used`
+        receives each call with its use, or with None if the use is unknown. `lost` receives a
+        reason when losses begin. Both functions are called from any thread.
         """
         self._store = store
         self._why_not = why_not
         self._used = used
         self._lost = lost
+        self._recorder = recorder
         self._lock = threading.Lock()
         self._waiting = 0
         self._queue: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
@@ -81,8 +89,13 @@ class CallRecorder:
         waiting = [asyncio.wrap_future(done) for done in tuple(self._written)]
         await asyncio.gather(*waiting, return_exceptions=True)
 
-    def record(self, call: Finished) -> None:
-        """Record a call, and return immediately."""
+    def begin(self, call: GatewayCall) -> None:
+        """Record a call that begins, unless it ends soon. Returns immediately."""
+        if self._store is not None:
+            self._queue.put((call, 0))
+
+    def record(self, call: GatewayCall) -> None:
+        """Record a finished call, and return immediately."""
         size = call.size
         with self._lock:
             full = self._waiting and self._waiting + size > _WAITING_BYTES
@@ -98,7 +111,9 @@ class CallRecorder:
         while (first := self._queue.get()) is not None:
             tasks, ended = self._gather(first)
             try:
-                self._keep([call for call, _ in tasks])
+                finished = [call for call, size in tasks if size]
+                self._show([call for call, size in tasks if not size and not call.end_ns])
+                self._keep(finished)
             finally:
                 with self._lock:
                     self._waiting -= sum(size for _, size in tasks)
@@ -122,13 +137,28 @@ class CallRecorder:
             tasks.append(task)
         return tasks, False
 
-    def _keep(self, calls: list[Finished]) -> None:
+    def _show(self, calls: list[GatewayCall]) -> None:
+        """Write unfinished spans for calls that run.
+
+        Failures are ignored here. The write of the finished call reports them.
+        """
+        spans: list[Span] = []
+        for call in calls:
+            time.sleep(0)  # lets other threads answer calls
+            with suppress(Exception):
+                spans.append(running_span(call, self._recorder))
+        if spans and self._store is not None:
+            with suppress(Exception):
+                # The finished calls have the same secrets, so these are not counted here.
+                self._store.write(redact_spans(spans)[0])
+
+    def _keep(self, calls: list[GatewayCall]) -> None:
         spans: list[Span] = []
         kept = 0
         for call in calls:
             time.sleep(0)  # lets other threads answer calls
             try:
-                call_spans, used = spans_of(call)
+                call_spans, used = spans_of(call, self._recorder)
             except Exception as error:  # noqa: BLE001  (a bad call must not affect other calls)
                 self._note_loss(1, f"{type(error).__name__}: {error}")
                 self._used(call, None)

@@ -1,15 +1,16 @@
-"""Builds the spans of a finished call.
+"""Builds the spans of a call.
 
-A call with one attempt, no wait and no refusal has one span. Other calls have a step span for the
-whole call. The children of the step span are a span for each attempt and a span for the wait at a
-breakpoint. The attributes have OpenTelemetry names. The same code that reads spans of other
-programs converts them to fields of `Span`. Only contents and outcome are set directly, since they
-need no conversion.
+While a call runs, one unfinished span represents it. This span later becomes the span of the first
+attempt.
+
+A finished call with one attempt, no wait and no refusal has one span. Other calls have a step span
+for the whole call. The children of the step span are a span for each attempt and a span for the
+wait at a breakpoint. The attributes have OpenTelemetry names. The same code that reads spans of
+other programs converts them to fields of `Span`. Only contents and outcome are set directly, since
+they need no conversion.
 """
 
-import json
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -17,95 +18,49 @@ from treadle import __version__
 from treadle.events.types import Usage
 from treadle.gateway.answers import read_answer
 from treadle.gateway.apis import Api, Operation
-from treadle.gateway.attempts import Attempt, Finished, Hold
+from treadle.gateway.attempts import Attempt, GatewayCall, Hold
 from treadle.gateway.budgets import Used
-from treadle.gateway.conversion import merge_assistant_messages, messages_of_request
-from treadle.gateway.media_filter import MediaFilter
-from treadle.gateway.native_requests import (
-    anthropic_request_messages,
-    chat_tools,
-    gemini_embedding_texts,
-    gemini_request_messages,
-)
 from treadle.gateway.recorded_answer import Read
-from treadle.gateway.request import (
-    CallRequest,
-    claude_code_session,
-    new_span_id,
-    without_key,
-)
+from treadle.gateway.request import new_span_id, without_key
+from treadle.gateway.request_record import recorded_input, request_attributes
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
-from treadle.spans.otlp.span_collector import double_value
 from treadle.spans.raw_span import RawSpan
-from treadle.spans.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
+from treadle.spans.same_calls import GATEWAY_SCOPE
+from treadle.spans.span import (
+    BUDGET_LABEL,
+    NO_ATTRIBUTES,
+    Attributes,
+    CostSource,
+    JsonValue,
+    Span,
+    SpanKind,
+    SpanStatus,
+)
 from treadle.spans.vocabularies.mapper import to_span
 from treadle.spans.vocabularies.usage import billed_usage, cost_and_source
 from treadle.tokens import estimate
 
-_PARAMETERS = {
-    "temperature": "gen_ai.request.temperature",
-    "top_p": "gen_ai.request.top_p",
-    "top_k": "gen_ai.request.top_k",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "max_completion_tokens": "gen_ai.request.max_tokens",
-    "max_output_tokens": "gen_ai.request.max_tokens",
-    "frequency_penalty": "gen_ai.request.frequency_penalty",
-    "presence_penalty": "gen_ai.request.presence_penalty",
-    "seed": "gen_ai.request.seed",
-    "n": "gen_ai.request.choice.count",
-    "stop": "gen_ai.request.stop_sequences",
-    "stream": "gen_ai.request.stream",
-    "dimensions": "gen_ai.embeddings.dimension.count",
-    "topP": "gen_ai.request.top_p",
-    "topK": "gen_ai.request.top_k",
-    "maxOutputTokens": "gen_ai.request.max_tokens",
-    "frequencyPenalty": "gen_ai.request.frequency_penalty",
-    "presencePenalty": "gen_ai.request.presence_penalty",
-    "candidateCount": "gen_ai.request.choice.count",
-    "stop_sequences": "gen_ai.request.stop_sequences",
-    "stopSequences": "gen_ai.request.stop_sequences",
-    "outputDimensionality": "gen_ai.embeddings.dimension.count",
-    "service_tier": "openai.request.service_tier",
-}
-"""The OpenTelemetry attributes of request parameters."""
-
-_NEWER_LIMIT = "max_completion_tokens"
-"""The newer name of `max_tokens` in chat requests. Its value is also recorded under this name."""
-
-_CONTENTS = frozenset({
-    "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
-})  # fmt: skip
-"""Parameters that have their own fields in a span.
-
-If a parameter is neither here nor in `_PARAMETERS`, its attribute is named `treadle.request.NAME`,
-or `treadle.API.request.NAME` for the APIs of Anthropic and Gemini.
-"""
-
-_NATIVE_CONTENTS = _CONTENTS | {
-    "system", "contents", "systemInstruction", "system_instruction", "content", "requests",
-}  # fmt: skip
-"""The same for the APIs of Anthropic and Gemini: parameters that have their own fields."""
-
-_FILES = frozenset({"file", "image", "images", "mask"})
-"""The fields of a request that contain media."""
-
-_RESOURCE = {
+_RESOURCE: Attributes = {
     "service.name": "treadle",
-    "otel.scope.name": "treadle.gateway",
+    "otel.scope.name": GATEWAY_SCOPE,
     "otel.scope.version": __version__,
 }
-_WRITTEN_LIMIT = 20_000
-"""The maximum number of characters of a request parameter in a span."""
 
 
-def spans_of(call: Finished) -> tuple[list[Span], Used]:
-    """Build the spans of the call, and return them with its use.
+def running_span(call: GatewayCall, recorder: Attributes = NO_ATTRIBUTES) -> Span:
+    """Build the span of a call that still runs. `recorder` is as in `spans_of`."""
+    return _Shared(call, recorder).running()
 
-    If the answer does not state the use, it is estimated.
+
+def spans_of(call: GatewayCall, recorder: Attributes = NO_ATTRIBUTES) -> tuple[list[Span], Used]:
+    """Build the spans of a finished call, and return them with its use.
+
+    If the answer does not state the use, it is estimated. `recorder` is added to the resource of
+    the spans, and identifies the program that records them.
     """
-    shared = _Shared(call)
+    shared = _Shared(call, recorder)
     used = Used()
     attempts = []
     for number, attempt in enumerate(call.attempts, start=1):
@@ -123,34 +78,36 @@ def spans_of(call: Finished) -> tuple[list[Span], Used]:
 class _Shared:
     """Builds the spans of one call from their common values."""
 
-    def __init__(self, call: Finished) -> None:
+    def __init__(self, call: GatewayCall, recorder: Attributes) -> None:
         self._call = call
+        self._resource = {**_RESOURCE, **recorder}
         self._request = call.request
         self._context = call.request.context
         covered = (BUDGET_LABEL + name for name in call.budgets)
         self._labels = tuple(sorted({*self._context.labels, *covered}))
-        self._input = _input(call.request)
-        self._said = to_span(RawSpan(attributes=_request_attributes(call.request)))
+        self._input = recorded_input(call.request)
+        self._said = to_span(RawSpan(attributes=request_attributes(call.request)))
+
+    def running(self) -> Span:
+        """The span of a call without an end, as an attempt without an answer."""
+        first = next(iter(tuple(self._call.attempts)), None)
+        endpoint = first.endpoint if first is not None else Endpoint("", self._model, "")
+        start_ns = first.start_ns if first is not None else self._call.start_ns
+        raw = self._raw(self._call.first_id, self._asked(endpoint), start_ns, None)
+        span = to_span(raw)
+        return self._own(
+            replace(
+                span,
+                name=f"{span.operation} {endpoint.model}".strip(),
+                kind=SpanKind.MODEL if self._request.operation.makes_media else span.kind,
+                parent_id=self._context.parent_id,
+                input=self._input,
+            )
+        )
 
     def attempt(self, attempt: Attempt, read: Read, number: int) -> Span:
         endpoint, request = attempt.endpoint, self._request
-        parts = urlsplit(endpoint.base_url)
-        attributes: dict[str, JsonValue] = {
-            "gen_ai.operation.name": request.operation.value,
-            "gen_ai.provider.name": endpoint.provider,
-            **({"gen_ai.request.model": endpoint.model} if endpoint.model else {}),
-            "server.address": parts.hostname or "",
-            **_request_attributes(request),
-            **_answer_attributes(attempt, read),
-        }
-        if parts.port is not None:
-            attributes["server.port"] = parts.port
-        if request.target.api is Api.OPENAI and request.operation.generates:
-            kind = "responses" if request.operation is Operation.RESPONSES else "chat_completions"
-            attributes["openai.api.type"] = kind
-        if request.operation.passes_through:
-            attributes["http.request.method"] = request.target.method
-            attributes["url.path"] = request.target.path
+        attributes = self._asked(endpoint) | _answer_attributes(attempt, read)
         if number > 1:
             attributes["treadle.gateway.attempt"] = number
         single = self._call.single
@@ -170,7 +127,7 @@ class _Shared:
                 span,
                 name=f"{span.operation} {endpoint.model}".strip(),
                 kind=SpanKind.MODEL if request.operation.makes_media else span.kind,
-                parent_id=self._context.parent_id if single else self._call.span_id,
+                parent_id=self._context.parent_id if single else self._call.step_id,
                 status=SpanStatus.CANCELLED if attempt.interrupted else status,
                 error=error,
                 tokens=_NOTHING if self._call.cached else span.tokens,
@@ -191,7 +148,7 @@ class _Shared:
             "treadle.gateway.attempts": len(attempts),
             **self._decisions(),
         }
-        name = self._request.named_model or ""
+        name = self._model
         if name:
             attributes["gen_ai.request.model"] = name
         status, error = (last.status, last.error) if last else (SpanStatus.OK, None)
@@ -201,7 +158,7 @@ class _Shared:
             status, error = SpanStatus.DENIED if denied else SpanStatus.ERROR, refusal[2]
         if self._interrupted_before(last):
             status = SpanStatus.CANCELLED
-        raw = self._raw(self._call.span_id, attributes, self._call.start_ns, self._call.end_ns)
+        raw = self._raw(self._call.step_id, attributes, self._call.start_ns, self._call.end_ns)
         return self._own(
             replace(
                 to_span(raw),
@@ -238,7 +195,7 @@ class _Shared:
                 kind=SpanKind.APPROVAL,
                 operation="approval",
                 name="approval breakpoint",
-                parent_id=self._call.span_id,
+                parent_id=self._call.step_id,
                 status=statuses.get(hold.decision, SpanStatus.OK),
                 input=hold.original if hold.original is not None else self._input,
                 output=hold.decision,
@@ -250,16 +207,43 @@ class _Shared:
         hold = self._call.hold
         return last is None and hold is not None and hold.decision == "cancelled"
 
+    @property
+    def _model(self) -> str:
+        return self._request.named_model or ""
+
+    def _asked(self, endpoint: Endpoint) -> dict[str, JsonValue]:
+        """Attributes of the request that goes to a provider."""
+        request = self._request
+        parts = urlsplit(endpoint.base_url)
+        known: dict[str, JsonValue] = {
+            "gen_ai.provider.name": endpoint.provider or None,
+            "gen_ai.request.model": endpoint.model or None,
+            "server.port": parts.port,
+        }
+        attributes: dict[str, JsonValue] = {
+            "gen_ai.operation.name": request.operation.value,
+            "server.address": parts.hostname or "",
+            **{name: value for name, value in known.items() if value is not None},
+            **request_attributes(request),
+        }
+        if request.target.api is Api.OPENAI and request.operation.generates:
+            kind = "responses" if request.operation is Operation.RESPONSES else "chat_completions"
+            attributes["openai.api.type"] = kind
+        if request.operation.passes_through:
+            attributes["http.request.method"] = request.target.method
+            attributes["url.path"] = request.target.path
+        return attributes
+
     def _raw(
-        self, span_id: str, attributes: dict[str, JsonValue], start_ns: int, end_ns: int
+        self, span_id: str, attributes: dict[str, JsonValue], start_ns: int, end_ns: int | None
     ) -> RawSpan:
         return RawSpan(
             trace_id=self._context.trace_id,
             span_id=span_id,
             start_ns=start_ns,
-            end_ns=end_ns or time.time_ns(),
+            end_ns=time.time_ns() if end_ns == 0 else end_ns,
             attributes=attributes,
-            resource=_RESOURCE,
+            resource=self._resource,
         )
 
     def _own(self, span: Span) -> Span:
@@ -327,35 +311,6 @@ def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> pric
     return min(found, key=lambda price: price.of_base_model, default=None)
 
 
-def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
-    attributes: dict[str, JsonValue] = {}
-    api = request.target.api
-    contents = _CONTENTS if api is Api.OPENAI else _NATIVE_CONTENTS
-    if request.operation.passes_through:
-        contents = contents | _FILES | {"prompt"}
-    prefix = "treadle.request." if api is Api.OPENAI else f"treadle.{api.value}.request."
-    for name, value in _recorded_values(request).items():
-        if name in contents or value is None:
-            continue
-        known = _PARAMETERS.get(name)
-        if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
-            value = [value]  # noqa: PLW2901
-        if name == "metadata" and api is not Api.OPENAI:
-            known = "gen_ai.request.metadata"
-        attributes[known or prefix + name] = _bounded(value)
-        if name == _NEWER_LIMIT:  # so that a later run can send the same name
-            attributes[f"treadle.request.{name}"] = _bounded(value)
-    metadata = request.body.values.get("metadata")
-    if isinstance(metadata, Mapping) and (session := claude_code_session(metadata.get("user_id"))):
-        attributes["user.id"] = session.user
-    tools = request.body.values.get("tools") or request.body.values.get("functions")
-    if api is not Api.OPENAI:
-        tools = chat_tools(request.tools)
-    if tools:
-        attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
-    return attributes
-
-
 def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
     usage = read.usage
     values: dict[str, JsonValue] = {
@@ -374,65 +329,6 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
     if request_id:
         values["treadle.gateway.provider_request_id"] = request_id
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _recorded_values(request: CallRequest) -> Mapping[str, object]:
-    """The parameters of a request, without media."""
-    if not request.operation.passes_through:
-        return request.parameters
-    text = json.dumps(request.parameters).encode()
-    values: dict[str, object] = json.loads(MediaFilter().feed(text))
-    return values
-
-
-def _media_input(request: CallRequest) -> str | None:
-    """The input of a call that may have media: one chat message if a model reads or makes media.
-
-    Otherwise it is an object with all parameters.
-    """
-    values = _recorded_values(request)
-    if not request.operation.makes_media:
-        return _to_json(values) if values else None
-    texts = [values.get(name) for name in ("prompt", "input")]
-    files = [value for name, value in values.items() if name.partition("[")[0] in _FILES]
-    content = [
-        each if isinstance(each, str) else json.dumps(each) for each in (*texts, *files) if each
-    ]
-    return _to_json([{"role": "user", "content": "\n".join(content)}])
-
-
-def _input(request: CallRequest) -> str | None:
-    """The input of the call: messages in the form of chat requests, or texts to embed."""
-    values = request.body.values
-    if request.operation.passes_through:
-        return _media_input(request)
-    if request.target.api is Api.ANTHROPIC:
-        return _to_json(anthropic_request_messages(values))
-    if request.target.api is Api.GEMINI:
-        embeds = request.operation is Operation.EMBEDDINGS
-        return _to_json((gemini_embedding_texts if embeds else gemini_request_messages)(values))
-    if request.operation is Operation.EMBEDDINGS:
-        given = values.get("input")
-        return given if isinstance(given, str) else _to_json(given)
-    if request.operation is Operation.RESPONSES:
-        return _to_json(merge_assistant_messages(messages_of_request(values)))
-    return _to_json(values.get("messages"))
-
-
-def _to_json(value: object) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _bounded(value: object) -> JsonValue:
-    if isinstance(value, str):
-        return value[:_WRITTEN_LIMIT]
-    if isinstance(value, float):
-        return double_value(value)
-    if isinstance(value, bool | int):
-        return value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return value
-    return json.dumps(value, ensure_ascii=False)[:_WRITTEN_LIMIT]
 
 
 def _estimates(given: str | None, read: Read) -> dict[str, JsonValue]:

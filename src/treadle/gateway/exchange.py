@@ -12,7 +12,7 @@ from treadle.config.gateway import GatewaySettings
 from treadle.gateway.answer_cache import AnswerCache, Kept
 from treadle.gateway.answers import UsageFilter, unpacked
 from treadle.gateway.apis import Api, Operation
-from treadle.gateway.attempts import Attempt, Finished, Hold
+from treadle.gateway.attempts import Attempt, GatewayCall, Hold
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, planned_use
 from treadle.gateway.media_answers import records_content
@@ -97,7 +97,9 @@ class _Failure:
 class Exchange:
     """Answers one call, and records its attempts and its outcome in `call`."""
 
-    def __init__(self, parts: Parts, call: Finished, sink: Sink, left: Callable[[], bool]) -> None:
+    def __init__(
+        self, parts: Parts, call: GatewayCall, sink: Sink, left: Callable[[], bool]
+    ) -> None:
         """Create the exchange. `left` reports whether the client has left."""
         self._parts = parts
         self._call = call
@@ -177,10 +179,8 @@ class Exchange:
     async def _replay(self, answer: Kept) -> None:
         call = self._call
         endpoint = Endpoint(answer.provider, answer.model, "")
-        attempt = Attempt(
-            endpoint, call.request.content, status=200, headers=_to_text(answer.headers)
-        )
-        call.attempts.append(attempt)
+        attempt = call.new_attempt(endpoint, call.request.content)
+        attempt.status, attempt.headers = 200, _to_text(answer.headers)
         call.cached = True
         try:
             await self._start(200, [*answer.headers, (b"x-treadle-cache", b"hit")])
@@ -235,9 +235,7 @@ class Exchange:
         body: bytes | SentUpload = request.content
         if request.upload is not None:
             body = request.upload.sent_with(endpoint.model if request.named_model else None)
-            attempt = Attempt(endpoint, body)
-            self._call.attempts.append(attempt)
-            return attempt
+            return self._call.new_attempt(endpoint, body)
         in_body = request.target.api is not Api.GEMINI  # Gemini has the model in the URL
         in_body = in_body and request.named_model is not None
         if ask_for_usage or (in_body and request.body.values.get("model") != endpoint.model):
@@ -247,9 +245,7 @@ class Exchange:
                 body = await asyncio.to_thread(
                     request.body.encode, endpoint.model, ask_for_usage=ask_for_usage
                 )
-        attempt = Attempt(endpoint, body)
-        self._call.attempts.append(attempt)
-        return attempt
+        return self._call.new_attempt(endpoint, body)
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
         """Make one request and forward its answer.

@@ -21,7 +21,7 @@ from treadle.events import EventBus
 from treadle.events.types import Notice
 from treadle.gateway.answer_cache import AnswerCache
 from treadle.gateway.apis import Api, Operation, Target, api_of, find_target
-from treadle.gateway.attempts import Finished
+from treadle.gateway.attempts import GatewayCall
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, Used, sums_of
 from treadle.gateway.call_recorder import CallRecorder
@@ -45,6 +45,7 @@ from treadle.ids import NO_REQUEST
 from treadle.llm.client import Backoff
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.profiles import EMBEDDED
+from treadle.spans.span import NO_ATTRIBUTES, Attributes
 from treadle.traces import SqliteTraceStore
 
 Message = Mapping[str, Any]
@@ -98,11 +99,13 @@ class Gateway:
         why_not: str | None = None,
         bus: EventBus,
         breakpoints_path: Path,
+        recorder_id: Attributes = NO_ATTRIBUTES,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
         """Open all parts of the gateway. Without a `store`, nothing is recorded.
 
-        `why_not` is the reason why there is no store.
+        `why_not` is the reason why there is no store. `recorder_id` is added to the resource of
+        the recorded spans (`traces.interruptions`).
         """
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
@@ -119,14 +122,14 @@ class Gateway:
         sums = sums_of(store) if store is not None else None
         budgets = Budgets(own.budgets, env, sums, clock)
 
-        def used(call: Finished, amount: Used | None) -> None:
+        def used(call: GatewayCall, amount: Used | None) -> None:
             loop.call_soon_threadsafe(budgets.settle, call.budgets, call.reserved, amount)
 
         def lost(reason: str) -> None:
             text = f"Calls through the gateway cannot be recorded: {reason}"
             loop.call_soon_threadsafe(publish, "warning", text)
 
-        recorder = CallRecorder(store, why_not=why_not, used=used, lost=lost)
+        recorder = CallRecorder(store, why_not=why_not, used=used, lost=lost, recorder=recorder_id)
         breakpoints = Breakpoints(
             breakpoints_path, own.breakpoints, clock, tell=lambda text: publish("info", text)
         )
@@ -273,15 +276,16 @@ class Gateway:
             upload,
         )
         self._calls += 1
-        call = Finished(request, start_ns)
+        call = GatewayCall(request, start_ns)
         client = _Client(receive, send)
+        self._recorder.begin(call)
         try:
             await self._answer(call, client)
         finally:
             call.end_ns = time.time_ns()
             self._recorder.record(call)
 
-    async def _answer(self, call: Finished, client: "_Client") -> None:
+    async def _answer(self, call: GatewayCall, client: "_Client") -> None:
         """Answer a call. If its client leaves, stop."""
         exchange = Exchange(self._parts, call, Sink(client.start, client.block), client.has_left)
         client.watch()

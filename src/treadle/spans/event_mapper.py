@@ -25,7 +25,15 @@ from treadle.events.types import (
 )
 from treadle.secrets import redact
 from treadle.spans.call_spans import CALL_EVENTS, CallSpans
-from treadle.spans.span import JsonValue, Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import (
+    NO_ATTRIBUTES,
+    Attributes,
+    JsonValue,
+    Span,
+    SpanEvent,
+    SpanKind,
+    SpanStatus,
+)
 from treadle.spans.span_builder import SpanBuilder, known, microseconds
 
 RECORDED: tuple[type[Event], ...] = (
@@ -60,9 +68,10 @@ _Attempt = tuple[UUID, int]
 class EventMapper:
     """Tracks the events of any number of runs, and returns the spans that each event changes."""
 
-    def __init__(self, labels: tuple[str, ...] = ()) -> None:
-        """Create a mapper that adds `labels` to every span."""
+    def __init__(self, labels: tuple[str, ...] = (), resource: Attributes = NO_ATTRIBUTES) -> None:
+        """Create a mapper that adds `labels` and `resource` to every span."""
         self._labels = labels
+        self._resource = resource
         self._runs: dict[UUID, _Run] = {}
 
     def apply(self, envelope: Envelope) -> list[Span]:
@@ -70,7 +79,13 @@ class EventMapper:
         event = _redacted(envelope.event)
         run = self._runs.get(event.request_id)
         if run is None:
-            run = _Run(event.request_id, self._containing_call(event), self._labels)
+            builder = SpanBuilder(
+                event.request_id,
+                within=self._containing_call(event),
+                labels=self._labels,
+                resource=self._resource,
+            )
+            run = _Run(builder)
             self._runs[event.request_id] = run
         changed = run.apply(envelope.at_us, event)
         if run.ended:
@@ -93,12 +108,12 @@ class EventMapper:
 class _Run:
     """The spans of one request so far."""
 
-    def __init__(self, request_id: UUID, within: Span | None, labels: tuple[str, ...]) -> None:
+    def __init__(self, builder: SpanBuilder) -> None:
         # A run counts as ended until a session starts. Calls outside of sessions have no end event,
         # so their run would otherwise stay in memory.
         self.ended = True
-        self._within = within
-        self._builder = SpanBuilder(request_id, within=within, labels=labels)
+        self._builder = builder
+        self._within = builder.within
         self._root: Span | None = None
         self._attempts: dict[_Attempt, Span] = {}
         self._calls = CallSpans(self._builder)

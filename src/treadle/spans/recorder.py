@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.bus import Listener
 from treadle.spans.event_mapper import RECORDED, EventMapper
+from treadle.spans.span import NO_ATTRIBUTES, Attributes
 from treadle.spans.span_writer import SpanWriter
 
 
@@ -28,14 +29,22 @@ class Recorder(Listener):
     spans.
     """
 
-    def __init__(self, bus: EventBus, store: SpanWriter, *, repository: str | None = None) -> None:
+    def __init__(
+        self,
+        bus: EventBus,
+        store: SpanWriter,
+        *,
+        repository: str | None = None,
+        recorder_id: Attributes = NO_ATTRIBUTES,
+    ) -> None:
         """Create a recorder.
 
-        `repository` is the label of the repository that the sessions work in.
+        `repository` is the label of the repository that the sessions work in. `recorder_id` is the
+        resource of all spans, and identifies this recorder.
         """
         self._bus = bus
         self._store = store
-        self._mapper = EventMapper((repository,) if repository else ())
+        self._mapper = EventMapper((repository,) if repository else (), recorder_id)
         self._lock = threading.Lock()
         self._loss: Loss | None = None
 

@@ -5,12 +5,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from treadle.events.types import Usage
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Attributes = Mapping[str, JsonValue]
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
 Scalar = str | int | float | bool
 Metadata = Mapping[str, Scalar]
 """The values that an application attaches to a span, by key. No value is a list or a map."""

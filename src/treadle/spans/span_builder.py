@@ -10,12 +10,19 @@ class SpanBuilder:
     """Builds the spans of one request. The parent of a span is the operation that contains it."""
 
     def __init__(
-        self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
+        self,
+        request_id: UUID,
+        *,
+        within: Span | None = None,
+        labels: tuple[str, ...] = (),
+        resource: Attributes,
     ) -> None:
         """Create a builder. `within` is the span of another request that contains this request.
 
-        Every span has `labels` and the labels of `within`.
+        Every span has `resource`, `labels` and the labels of `within`.
         """
+        self.within = within
+        self._resource = dict(resource)
         self._identity = str(request_id)
         self._trace_id = within.trace_id if within else request_id.hex
         self._run_id = within.run_id if within else str(request_id)
@@ -51,6 +58,7 @@ class SpanBuilder:
             run_id=self._run_id,
             labels=self.labels,
             attributes=attributes,
+            resource=self._resource,
         )
 
     def parent(self, parent_id: UUID | None) -> str | None:

@@ -4,7 +4,7 @@ import json
 
 from tests.fuzz.spans import check_whole
 from treadle.gateway.apis import Target, find_target
-from treadle.gateway.attempts import Attempt, Finished
+from treadle.gateway.attempts import Attempt, GatewayCall
 from treadle.gateway.call_spans import spans_of
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import Body, CallRequest, read_context
@@ -100,8 +100,8 @@ def asked_for(target: Target, data: bytes, body: Body) -> CallRequest:
 
 def record(asked: CallRequest, answer: bytes, media_type: str) -> None:
     """Record the spans of a call with that answer."""
-    attempt = Attempt(ENDPOINT, asked.content, status=200, headers={"content-type": media_type})
+    attempt = Attempt(ENDPOINT, asked.content, "", status=200, headers={"content-type": media_type})
     attempt.add(answer)
     attempt.end()
-    spans, _ = spans_of(Finished(asked, start_ns=attempt.start_ns, attempts=[attempt]))
+    spans, _ = spans_of(GatewayCall(asked, start_ns=attempt.start_ns, attempts=[attempt]))
     check_whole(spans)

@@ -40,6 +40,7 @@ async def open_gateway(
         why_not=recording.missing,
         bus=server.app.bus,
         breakpoints_path=breakpoints_path(),
+        recorder_id=recording.recorder_id,
     ) as gateway:
         trying = server.app.experiments
         with trying.caller.lent(gateway) if trying else nullcontext():
