@@ -4,11 +4,12 @@ An interpreter takes about a second of processor time to load the modules of `tr
 fork takes 10 ms. Each command still has a process of its own with its own arguments, environment,
 folder and streams, and ends as an interpreter ends. It is killed when its launcher is killed.
 
-`tests.cli.command` starts the command through `launcher`. Tests of the start itself, of terminals
-and of other users start an interpreter.
+`tests.cli.command` starts the command through `launcher`. Tests of the start itself and of other
+users start an interpreter.
 """
 
 import atexit
+import fcntl
 import gc
 import marshal
 import os
@@ -19,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,6 +80,8 @@ class _Request:
     environment: dict[str, str]
     folder: str
     ignores_interrupt: bool
+    has_terminal: bool
+    """Whether standard input becomes the controlling terminal of the process."""
     streams: list[int]
 
     def run(self) -> NoReturn:
@@ -85,21 +89,29 @@ class _Request:
         for stream, received in enumerate(self.streams):
             os.dup2(received, stream)
             os.close(received)
+        if self.has_terminal:
+            _take_terminal()
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)
         interrupt = signal.SIG_IGN if self.ignores_interrupt else signal.default_int_handler
         signal.signal(signal.SIGINT, interrupt)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        sys.stdin = _text(0, "r", "strict")
-        sys.stdout = _text(1, "w", "strict")
-        sys.stderr = _text(2, "w", "backslashreplace")
+        _open_streams()
         sys.argv = ["treadle", *self.words]
         try:
             status = main()
         except SystemExit as ended:  # argparse has shown a help text
             status = int(ended.code or 0)
         _end(status)
+
+
+def _take_terminal() -> None:
+    """Lead a new session whose controlling terminal is standard input, as a shell's terminal is."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _end(status: int) -> NoReturn:
@@ -110,6 +122,16 @@ def _end(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _open_streams() -> None:
+    for name, stream in {
+        "stdin": _text(0, "r", "strict"),
+        "stdout": _text(1, "w", "strict"),
+        "stderr": _text(2, "w", "backslashreplace"),
+    }.items():
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _text(stream: int, mode: Literal["r", "w"], errors: str) -> TextIO:
@@ -123,18 +145,20 @@ def _received(connection: socket.socket) -> _Request:
     data = b""
     while len(data) < int.from_bytes(size):
         data += connection.recv(1 << 20)
-    words, environment, folder, ignores_interrupt = marshal.loads(data)
-    return _Request(words, environment, folder, ignores_interrupt, streams)
+    words, environment, folder, ignores_interrupt, has_terminal = marshal.loads(data)
+    return _Request(words, environment, folder, ignores_interrupt, has_terminal, streams)
 
 
 def _load(folder: Path) -> None:
     """Import all of Treadle, with what it imports."""
+    gc.disable()  # little of it is garbage
     for module in pkgutil.walk_packages(treadle.__path__, "treadle."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     for name in _LOADED_LATE:
         import_module(name)
     listed_registry(folder)  # makes the schemas of all tools
+    gc.enable()
     gc.collect()
     gc.freeze()  # a collection would copy the memory that processes share
 

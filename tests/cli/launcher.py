@@ -18,8 +18,9 @@ def run(address: str, words: list[str]) -> int:
     """Have the server at `address` run the command, and return its exit status."""
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    leads = os.getsid(0) == os.getpid() and os.isatty(0)  # a terminal was made for the command
     folder = os.getcwd()  # noqa: PTH109  (pathlib takes as long to load as all the rest)
-    request = marshal.dumps((words, dict(os.environ), folder, ignored))
+    request = marshal.dumps((words, dict(os.environ), folder, ignored, leads))
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(address)
         socket.send_fds(server, [len(request).to_bytes(4)], [0, 1, 2])

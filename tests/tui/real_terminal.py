@@ -4,8 +4,8 @@
         await screen.shows("Ask")
         screen.type("How does it start?\r")
 
-The process is an interpreter of its own, and the pseudo-terminal is its controlling terminal, so
-that it receives the signals of a real one. `pyte` interprets its output.
+The pseudo-terminal is the controlling terminal of the process, so that it receives the signals of
+a real one. `pyte` interprets its output.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pyte
 
-from tests.cli.command import INTERPRETER, environment
+from tests.cli.command import INTERPRETER, environment, start_of
 
 PATIENCE = 60.0
 """Seconds after which a wait fails. A busy machine is slow."""
@@ -53,8 +53,8 @@ class RealTerminal:
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
-        return self.process.pid
+        """The id of the process that has the terminal; `process` may be its launcher."""
+        return os.tcgetpgrp(self._side)
 
     @property
     def text(self) -> str:
@@ -164,25 +164,27 @@ async def terminal(
     home: Path,
     cwd: Path,
     size: tuple[int, int] = (80, 24),
-    words: Sequence[str] = INTERPRETER,
+    words: Sequence[str] = (),
     **env: str,
 ) -> AsyncIterator[RealTerminal]:
     """Run `treadle` in a terminal of `size` columns and lines. At the end it is killed.
 
-    `words` start the program.
+    `words` start the program, otherwise a fork runs it.
     """
+    starting = words or start_of(env)
+    forked = not words and starting != INTERPRETER
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
     _set_size(ours, *size)
     screen = RealTerminal(ours, theirs, *size)
     screen.process = await asyncio.create_subprocess_exec(
-        *(*words, *arguments),
+        *(*starting, *arguments),
         stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd,
         env=environment(
             home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", "SHELL": "/bin/sh", **env}
         ),
         start_new_session=True,
-        preexec_fn=_take_terminal,
+        preexec_fn=_restore_signals if forked else _take_terminal,  # the fork takes it
     )  # fmt: skip
     try:
         yield screen
@@ -197,6 +199,10 @@ async def terminal(
 def _take_terminal() -> None:
     """Make standard input the controlling terminal of this new process."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    _restore_signals()
+
+
+def _restore_signals() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
