@@ -19,11 +19,11 @@ demo: run-environment ## ask a question about this repository and show its trace
 	.venv/bin/treadle traces show LAST
 
 test: page-for-tests web-test ## run the tests that take seconds, those of the page too
-	$(PYTHON) -m pytest -n auto -m "not slow"
+	$(PYTHON) -m pytest -n auto --dist worksteal -m "not slow"
 
 test-all: page-for-tests web-test ## run every test and measure coverage
 	$(PYTHON) -m coverage erase
-	$(PYTHON) -m coverage run -m pytest -n auto
+	$(PYTHON) -m coverage run -m pytest -n auto --dist worksteal
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 

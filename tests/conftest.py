@@ -1,6 +1,7 @@
 """Guards for all tests, and the seed of those that draw foreign files."""
 
 import datetime
+import gc
 import os
 import socket
 import sys
@@ -31,6 +32,25 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw fewer examples in quick runs, before the test modules are loaded."""
     if _is_quick(config):
         hypothesis.settings.load_profile("quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect the tests without garbage collection, which takes as long as all the rest of it.
+
+    The collected tests stay until the end, so later garbage collections leave them out.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Start three workers for two cores: a third of the time, a test waits for another process."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 def _is_quick(config: pytest.Config) -> bool:
