@@ -88,9 +88,10 @@ def test_earlier_spans_alone_are_the_baseline_of_slow_spans(tmp_path: Path) -> N
     assert {each.item.span_id for each in found} == {"s8", "s9", "s10", "s11"}
 
 
-def test_expensive_calls_are_compared_across_models(tmp_path: Path) -> None:
+def test_costs_are_compared_with_calls_of_the_same_model(tmp_path: Path) -> None:
     spans = [model(f"m{n}", at=20 * n, model_name="small", cost=0.001) for n in range(8)]
-    spans.append(model("costly", at=400, model_name="large", cost=0.1))
+    spans.append(model("other", at=400, model_name="large", cost=0.1))
+    spans.append(model("costly", at=420, model_name="small", cost=0.1))
     with stored(tmp_path, spans) as store:
         (found,) = expensive_calls(newest_spans(store, Query(), 100))
     assert (found.item.span_id, round(found.times)) == ("costly", 100)

@@ -25,9 +25,10 @@ def test_report_and_tool_count_the_same_failures(tmp_path: Path) -> None:
     with stored(tmp_path, spans) as store:
         report = analyse(store, Query(), now_us=BEGIN)
         rows = fault_rows(store, findings(store)).repeated
-    assert [(each.name, len(each.spans)) for each in report.repeated] == [
-        ("get_order", 4),
-        ("get_order", 3),
+    assert [(each.evidence[0].quote, len(each.also) + 1) for each in report.issues] == [
+        ("no seat 0 on 0x00000000", 4),
+        ("the disk is full", 3),
+        ("the host refused", 1),
     ]
     assert [(row.name, row.count, row.context) for row in rows] == [
         ("get_order", 4, "no seat 0 on 0x00000000"),

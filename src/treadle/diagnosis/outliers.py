@@ -8,7 +8,7 @@ values are normally distributed. Iglewicz and Hoaglin (1993) recommend 3.5 as th
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Generic, TypeVar
@@ -39,8 +39,11 @@ MIN_DEVIATION = 0.2
 Without this minimum, tiny differences between peers would be outliers.
 """
 _CONSISTENT = 1.4826
-_REPLY_OVERHEAD = 100
-"""Tokens that are added to the length of a reply in a second comparison (`slow_spans`)."""
+_REPLY_OVERHEAD, _INPUT_OVERHEAD = 100, 1_000
+"""Tokens that are added to the length of a reply, or to the input of an embedding call.
+
+They are added in a second comparison (`slow_spans`).
+"""
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
@@ -142,28 +145,41 @@ def slow_spans(
     own_us: SelfTimes,
     earlier: Sequence[ListedSpan] = (),
     earlier_own_us: SelfTimes | None = None,
+    steps: Mapping[SpanReference, int] | None = None,
 ) -> tuple[Outlier[ListedSpan], ...]:
     """Return the spans whose own time is far above the time of their peers, the farthest first.
 
     Only spans that ended successfully are compared. `time_peers` returns the peers of a span. The
-    values of replies with known output tokens are microseconds per output token (`has_pace`). Other
-    values are own times. If a group has at least `MIN_PEERS` earlier spans, only these are its
-    baseline, since all current spans may be slow.
+    values of calls with a pace are microseconds per token (`has_pace`). Other values are own times.
+    If a group has at least `MIN_PEERS` earlier spans, only these are its baseline, since all
+    current spans may be slow. `steps` contains the number of children of spans. A span with many
+    children has a longer own time than a span with few, so only spans with about as many are
+    compared.
     """
+    known = steps or {}
+
+    def paces(of: Sequence[ListedSpan], owns: SelfTimes, *, damped: bool) -> list[_Timed]:
+        return [
+            ((time_peers(span), known.get(reference(span), 0).bit_length()), span, pace)
+            for span, pace in _paces(of, owns, damped=damped)
+        ]
+
     before = earlier_own_us or {}
     # A short reply takes long per token, since the first token takes some time. So a reply must
     # also be slow when a constant is added to its length.
-    damped = _slow(_paces(spans, own_us, _REPLY_OVERHEAD), _paces(earlier, before, _REPLY_OVERHEAD))
-    slow = {reference(each.item) for each in damped}
-    found = _slow(_paces(spans, own_us), _paces(earlier, before))
+    slow = {
+        reference(each.item)
+        for each in _slow(paces(spans, own_us, damped=True), paces(earlier, before, damped=True))
+    }
+    found = _slow(paces(spans, own_us, damped=False), paces(earlier, before, damped=False))
     return tuple(each for each in found if reference(each.item) in slow)
 
 
 def time_peers(span: ListedSpan) -> Hashable:
     """Return the group of spans with which the own time of this span is compared.
 
-    The peers of a reply are the replies of the same model, regardless of the program that recorded
-    them. The peers of any other span have the same kind, operation, name and model.
+    The peers of a call with a pace are the calls of the same model, regardless of the program that
+    recorded them. The peers of any other span have the same kind, operation, name and model.
     """
     if has_pace(span):
         return span.operation, span.model
@@ -171,8 +187,21 @@ def time_peers(span: ListedSpan) -> Hashable:
 
 
 def has_pace(span: ListedSpan) -> bool:
-    """Return whether the span is a reply whose time per output token is known."""
-    return bool(span.kind is SpanKind.MODEL and span.counted and span.model and span.tokens.output)
+    """Return whether the span is a call of a model whose time per token is known."""
+    return bool(span.counted and span.model and paced_tokens(span))
+
+
+def paced_tokens(span: ListedSpan) -> int:
+    """Return the tokens that determine the duration of a call, or 0 if they are unknown.
+
+    These are the output tokens of a reply, and the input tokens of a call for embeddings.
+    """
+    match span.kind:
+        case SpanKind.MODEL:
+            return span.tokens.output or 0
+        case SpanKind.EMBEDDING:
+            return span.tokens.input or 0
+    return 0
 
 
 _Timed = tuple[Hashable, ListedSpan, float]
@@ -190,33 +219,40 @@ def _slow(items: Sequence[_Timed], earlier: Sequence[_Timed]) -> tuple[Outlier[L
     )
 
 
-def _paces(spans: Sequence[ListedSpan], own_us: SelfTimes, overhead: int = 0) -> list[_Timed]:
-    return [
-        (time_peers(span), span, own / _tokens(span, overhead))
-        for span in spans
-        if span.status is SpanStatus.OK and (own := own_us.get(reference(span)))
-    ]
+def _paces(
+    spans: Sequence[ListedSpan], own_us: SelfTimes, *, damped: bool
+) -> Iterator[tuple[ListedSpan, float]]:
+    for span in spans:
+        own = own_us.get(reference(span))
+        if span.status is SpanStatus.OK and own:
+            yield span, own / _divisor(span, damped=damped)
 
 
-def _tokens(span: ListedSpan, overhead: int) -> int:
-    return overhead + (span.tokens.output or 0) if has_pace(span) else 1
+def _divisor(span: ListedSpan, *, damped: bool) -> int:
+    if not has_pace(span):
+        return 1
+    overhead = _REPLY_OVERHEAD if span.kind is SpanKind.MODEL else _INPUT_OVERHEAD
+    return paced_tokens(span) + (overhead if damped else 0)
+
+
+def cost_peers(span: ListedSpan) -> Hashable:
+    """Return the group of calls with which the cost of this call is compared."""
+    return span.operation, span.model, span.name
 
 
 def expensive_calls(
-    spans: Iterable[ListedSpan], earlier: Iterable[ListedSpan] = ()
+    spans: Iterable[ListedSpan],
+    earlier: Iterable[ListedSpan] = (),
+    peers: Callable[[ListedSpan], Hashable] = cost_peers,
 ) -> tuple[Outlier[ListedSpan], ...]:
     """Return the model calls whose cost is far above the cost of their peers, the farthest first.
 
-    Peers have the same operation, and the same name once the model is removed from the name.
+    `peers` returns the group of a call. By default, peers have the same operation, model and name.
     """
     return outliers(
-        [(_cost_peers(span), span, span.cost) for span in spans if span.counted and span.cost],
-        [(_cost_peers(span), span.cost) for span in earlier if span.counted and span.cost],
+        [(peers(span), span, span.cost) for span in spans if span.counted and span.cost],
+        [(peers(span), span.cost) for span in earlier if span.counted and span.cost],
     )
-
-
-def _cost_peers(span: ListedSpan) -> Hashable:
-    return span.operation, span.name.replace(span.model or "", "")
 
 
 def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpan, ...]:

@@ -38,6 +38,18 @@ class RepeatedFailure:
         return len({span for each in self.findings for span in each.also_in})
 
 
+_SAME = {Kind.STATUS: Kind.EXCEPTION}
+"""Kinds that describe the same failure: an error status, with or without a recorded exception."""
+
+
+def failure_text(quote: str) -> str:
+    """Return the part of a quote that equal failures share.
+
+    Numbers and ids are replaced, and the text is cut to 120 characters.
+    """
+    return _CHANGING.sub("#", quote[:_COMPARED_CHARACTERS])
+
+
 def repeated_failures(findings: Iterable[Finding]) -> tuple[RepeatedFailure, ...]:
     """Return the failures that at least two spans show, the most frequent first.
 
@@ -48,7 +60,7 @@ def repeated_failures(findings: Iterable[Finding]) -> tuple[RepeatedFailure, ...
         equal[finding.kind, finding.tool, finding.evidence.quote].append(finding)
     groups: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
     for (kind, tool, quote), found in equal.items():
-        groups[kind, tool, _CHANGING.sub("#", quote[:_COMPARED_CHARACTERS])] += found
+        groups[_SAME.get(kind, kind), tool, failure_text(quote)] += found
     repeated = [RepeatedFailure(key[1], tuple(group)) for key, group in groups.items()]
     several = [each for each in repeated if len(each.spans) >= _MIN_SPANS]
     return tuple(sorted(several, key=lambda each: -len(each.spans)))

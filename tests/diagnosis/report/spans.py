@@ -94,7 +94,7 @@ def model(
     )
 
 
-def run(ms: int = 10_000, **rest: Any) -> Span:
+def run(ms: int | None = 10_000, **rest: Any) -> Span:
     """The root of a trace."""
     return span("run", kind=SpanKind.RUN, name="answer", ms=ms, **rest)
 

@@ -41,7 +41,9 @@ def test_spans_around_a_failure_belong_to_its_issue(tmp_path: Path) -> None:
     call = tool("call", None, parent_id="agent", error="connection refused", status=error)
     report = _analysed(tmp_path, agent, call)
     assert _first(report) == (Cause.FAILED_CALL, "call")
-    assert named("agent") in report.issues[0].also
+    assert report.issues[0].involved == (named("agent"),)
+    assert report.issues[0].why[-1] == "The span around it ended with an error too."
+    assert len(report.issues) == 1
     (evidence,) = report.issues[0].evidence
     assert (evidence.field, evidence.quote) == ("error", "connection refused")
 
@@ -54,7 +56,7 @@ def test_failure_with_a_successful_retry_scores_low(tmp_path: Path) -> None:
     ]
     report = _analysed(tmp_path, *spans)
     assert report.issues[0].severity is Severity.LOW
-    assert "A later try succeeded." in report.issues[0].why
+    assert "A later attempt succeeded." in report.issues[0].why
     assert report.recommendations == ()
 
 
@@ -63,7 +65,13 @@ def test_repeated_call_is_reported_at_its_first_span(tmp_path: Path) -> None:
     spans = [tool(str(n), ORDER, at=100 * n, ms=50, arguments=asked) for n in range(5)]
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.LOOP, "0")
-    assert [each.span_id for each in report.issues[0].also] == ["1", "2", "3", "4"]
+    assert [each.span_id for each in report.issues[0].involved] == ["1", "2", "3", "4"]
+    assert report.issues[0].why == (
+        (
+            "The same call was made 5 times, and each call returned the same answer. The 4"
+            " repetitions took 200 ms."
+        ),
+    )
     table = next(table for table in report.tables if "Repeated" in table.title)
     assert table.rows == ((NamedSpan("execute_tool get_order", named("0")), 5, "loop", 200 * MS),)
 
@@ -76,8 +84,11 @@ def test_repeated_failing_call_is_a_retry(tmp_path: Path) -> None:
     ]
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.RETRIES, "0")
-    assert len(report.repeated[0].spans) == 4
-    assert "The likeliest cause: retries at " in render(report)
+    assert report.issues[0].why[0] == (
+        "The same call was made 4 times, and most of these calls failed. The 3 repetitions took"
+        " 30.0 ms."
+    )
+    assert "**Main issue: retries** at " in render(report)
 
 
 def test_unusual_argument_is_found_without_a_schema(tmp_path: Path) -> None:
@@ -104,8 +115,9 @@ def test_slow_call_is_found_without_the_wait_for_a_person(tmp_path: Path) -> Non
     assert len(report.issues) == 1
     assert report.tables[0].rows[0] == (
         NamedSpan("execute_tool get_order", named("slow")),
-        7_000 * MS,
-        0.7,
+        10,
+        (7_000 + 8 * 100 + 28 + 900) * MS,
+        0.8728,
     )
 
 
@@ -148,13 +160,18 @@ def test_earlier_spans_are_the_baseline(tmp_path: Path) -> None:
 
 
 def test_figures_are_compared_with_the_period_before(tmp_path: Path) -> None:
-    spans = [model("old", at=-3_000), model("new", at=0), model("newer", at=20)]
+    spans = [
+        model(name, at=at, trace_id=name, parent_id=None)
+        for name, at in (("old", -3_000), ("new", 0), ("newer", 20))
+    ]
     since = parse_query("since:2s", now_us=BEGIN + 1_000 * MS)
     with stored(tmp_path, spans) as store:
         report = analyse(store, since, now_us=BEGIN + 1_000 * MS)
     calls = next(figure for figure in report.figures if figure.name == "model calls")
     assert (calls.value, calls.before, calls.change_percent) == (2, 1, 100)
-    assert "| model calls | 2 | - | 1 | +100 % |" in render(report)
+    assert "| model calls | 2 |  | 1 | +100% |" in render(report)
+    runs = next(figure for figure in report.figures if figure.name == "duration of a run, p50")
+    assert (runs.value, runs.n, runs.before) == (10 * MS, 2, 10 * MS)
 
 
 def test_change_from_zero_has_no_percentage(tmp_path: Path) -> None:
@@ -219,7 +236,7 @@ def test_match_of_a_user_rule_is_an_issue(tmp_path: Path) -> None:
     rule = Rule(name="home", pattern="at home", severity=Severity.HIGH)
     with stored(tmp_path, [run(), tool("s", {"note": "call me at home"})]) as store:
         report = analyse(store, Query(), rules=[rule], now_us=0)
-    assert _first(report) == (Cause.FAULT, "s")
+    assert _first(report) == (Cause.RULE_MATCH, "s")
 
 
 def test_report_is_cut_to_its_limit(tmp_path: Path) -> None:

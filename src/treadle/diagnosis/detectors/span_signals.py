@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from treadle.diagnosis.detectors.failure_words import OUR_KINDS
 from treadle.diagnosis.detectors.finding import (
@@ -21,8 +22,8 @@ from treadle.diagnosis.span_messages import Message, Reading, Role
 from treadle.spans.span import JsonValue, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import inline
 
-STATUS = Detector("status", 1, Layer.SIGNALS)
-EVENTS = Detector("exception-event", 1, Layer.SIGNALS)
+STATUS = Detector("status", 2, Layer.SIGNALS)
+EVENTS = Detector("exception-event", 2, Layer.SIGNALS)
 CODES = Detector("status-code", 1, Layer.SIGNALS)
 FINISH = Detector("finish-reason", 1, Layer.SIGNALS)
 REPLY = Detector("reply", 1, Layer.SIGNALS)
@@ -107,13 +108,16 @@ def hits(reading: Reading) -> Iterator[Hit]:
 def failures(span: Span) -> list[Hit]:
     """Return the failure of a span as a list of at most one hit.
 
-    A denied call is reported by its status. For any other span, the last recorded exception is the
-    failure. Without an exception, the failure is an error status. If the status is not an error
-    either, it is a status code in the attributes.
+    A cancelled call has no failure. A denied call is reported by its status. For any other span,
+    the last recorded exception is the failure. Without an exception, the failure is an error
+    status. If the status is not an error either, it is a status code in the attributes.
     """
+    if span.status is SpanStatus.CANCELLED:
+        return []
     exceptions = list(_exceptions(span))
     if span.status is SpanStatus.ERROR:
-        return exceptions[-1:] or [_status(span)]
+        found = exceptions[-1] if exceptions else _status(span)
+        return [_by_guardrail(found) if _is_guardrail(span) else found]
     if span.status is SpanStatus.DENIED:
         message = f"The call was not allowed{_because(span)}."
         at, end = ("error", None) if span.error else ("status", None)
@@ -136,21 +140,45 @@ def _status(span: Span) -> Hit:
 def _exceptions(span: Span) -> Iterator[Hit]:
     ended_well = span.status is SpanStatus.OK
     for number, event in enumerate(span.events):
-        keys = [key for key in _EXCEPTION_KEYS if isinstance(event.attributes.get(key), str)]
+        keys = [key for key in _EXCEPTION_KEYS if _text_of(event.attributes.get(key))]
         if event.name != "exception" and not keys:
             continue
         where = step("events", number)
         path = step(f"{where}.attributes", keys[0]) if keys else f"{where}.name"
+        raised = _text_of(event.attributes.get("exception.type")).rpartition(".")[2]
+        name = f" {raised}" if raised.isidentifier() else ""
         message_text = f": {inline(str(event.attributes[keys[0]]))}" if keys else ""
-        though = ", although the span succeeded" if ended_well else ""
+        message = f"The span ended with the exception{name}{message_text}."
+        if ended_well:
+            message = f"The span recorded the exception{name}{message_text}. Its status is ok."
         yield Hit(
             EVENTS,
             Kind.EXCEPTION,
             Severity.MEDIUM if ended_well else Severity.HIGH,
             0.7 if ended_well else 1.0,
-            f"An exception was recorded{message_text}{though}.",
+            message,
             path,
         )
+
+
+def _text_of(value: JsonValue) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+_GUARDRAIL = re.compile(r"guardrail|tripwire", re.IGNORECASE)
+
+
+def _is_guardrail(span: Span) -> bool:
+    """Return whether the type of a span's failure is that of a guardrail."""
+    types = [span.attributes.get("error.type")]
+    types += [event.attributes.get("exception.type") for event in span.events]
+    return any(_GUARDRAIL.search(_text_of(each)) for each in types)
+
+
+def _by_guardrail(hit: Hit) -> Hit:
+    """Return the hit of a failure with which a guardrail stopped a run, as it should."""
+    message = f"A guardrail stopped it. {hit.message}"
+    return replace(hit, kind=Kind.STOPPED, severity=Severity.LOW, message=message)
 
 
 def _codes(span: Span) -> Iterator[Hit]:

@@ -4,13 +4,16 @@ A suspect is a span that may be the cause of a fault.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Generic
 
 from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.report.model import Cause, Suspect
 from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import T, reference
@@ -50,6 +53,8 @@ class RepeatedCalls(Generic[T]):
 
     reason: RepeatReason
     calls: tuple[T, ...]
+    answers: int
+    """The number of different answers."""
 
     @property
     def count(self) -> int:
@@ -75,7 +80,11 @@ def repeated_calls(
         if call is not None:
             groups[span.trace_id, call.call_digest].append((span, call))
     found = [
-        RepeatedCalls(_reason_of([call for _, call in group]), tuple(span for span, _ in group))
+        RepeatedCalls(
+            _reason_of([call for _, call in group]),
+            tuple(span for span, _ in group),
+            len({call.answer_digest for _, call in group}),
+        )
         for group in groups.values()
         if len(group) >= least
     ]
@@ -96,6 +105,11 @@ _MAX_FACTOR = 1.25
 _WITHIN_A_LOOP = 0.6
 _MIN_SIMILAR = 4
 _FEW = 0.25
+"""Another model is rare if at most this share of the calls used it."""
+_NEARLY_ALL = 0.75
+"""The minimum share of the calls that use the typical model."""
+_SPLIT = 3
+"""If calls of at least this number of traces alternate between two models, a rule divides them."""
 _DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
 
 
@@ -109,16 +123,41 @@ def behaviour_suspects(span_set: SpanSet) -> list[Suspect]:
 
 
 def repeated_calls_of(span_set: SpanSet) -> tuple[RepeatedCalls[ListedSpan], ...]:
-    """Return the calls that occur repeatedly in `span_set`."""
+    """Return the calls that occur repeatedly in `span_set`.
+
+    A call is left out if its caller made other calls between most of its repetitions. An agent that
+    runs the same tests after each change makes progress, for example.
+    """
 
     def call_of(span: ListedSpan) -> Call | None:
         facts = span_set.fact(span)
         if facts.call_digest is None:
             return None
         call_digest = (span_set.caller(span), facts.call_digest)
-        return Call(call_digest, facts.answer_digest, reference(span) in span_set.faulty)
+        failed = span_set.faulty.get(reference(span), Severity.LOW) is not Severity.LOW
+        return Call(call_digest, facts.answer_digest, failed)
 
-    return repeated_calls(span_set.spans, call_of)
+    found = repeated_calls(span_set.spans, call_of)
+    repeated = {reference(span) for loop in found for span in loop.calls}
+    others: dict[SpanReference, list[int]] = defaultdict(list)
+    for span in span_set.spans:
+        if span_set.fact(span).call_digest is not None and reference(span) not in repeated:
+            others[span_set.caller(span)].append(span.start_us)
+    return tuple(
+        loop for loop in found if not _makes_progress(loop, others[span_set.caller(loop.calls[0])])
+    )
+
+
+def _makes_progress(loop: RepeatedCalls[ListedSpan], others: Sequence[int]) -> bool:
+    """Return whether other calls of the same caller began between most of the repeated calls.
+
+    `others` are the starts of these other calls, in order.
+    """
+    between = sum(
+        bisect_left(others, one.start_us) < bisect_left(others, other.start_us)
+        for one, other in pairwise(loop.calls)
+    )
+    return between * 2 > loop.count - 1
 
 
 def _loops(span_set: SpanSet) -> Iterator[Suspect]:
@@ -134,7 +173,6 @@ def _loops(span_set: SpanSet) -> Iterator[Suspect]:
         score *= min(_MAX_FACTOR, 0.85 + 0.05 * loop.count)
         if any(reference(above) in repeated for above in span_set.above(first)):
             score *= _WITHIN_A_LOOP
-        took = duration(loop.needless_us)
         yield Suspect(
             span=reference(first),
             name=first.name,
@@ -142,12 +180,12 @@ def _loops(span_set: SpanSet) -> Iterator[Suspect]:
             severity=severity,
             why=(
                 (
-                    f"The same call was made {loop.count} times {_SAID[loop.reason]}."
-                    f" All except the first took {took}."
+                    f"The same call was made {loop.count} times{_outcome(loop)}"
+                    f" The {loop.count - 1} repetitions took {duration(loop.needless_us)}."
                 ),
             ),
             score=score,
-            also=tuple(map(reference, loop.calls[1:])),
+            involved=tuple(map(reference, loop.calls[1:])),
         )
 
 
@@ -156,11 +194,17 @@ _CAUSES = {
     RepeatReason.RETRIES: Cause.RETRIES,
     RepeatReason.POLLING: Cause.POLLING,
 }
-_SAID = {
-    RepeatReason.LOOP: "with the same answer",
-    RepeatReason.RETRIES: "and most of them failed",
-    RepeatReason.POLLING: "with changing answers, so its caller waited for a change",
-}
+
+
+def _outcome(loop: RepeatedCalls[ListedSpan]) -> str:
+    match loop.reason:
+        case RepeatReason.RETRIES:
+            return ", and most of these calls failed."
+        case RepeatReason.POLLING:
+            return ", and the answers differ. The caller probably waited for a change."
+    if loop.answers == 1:
+        return ", and each call returned the same answer."
+    return f", and these calls returned only {loop.answers} different answers."
 
 
 def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
@@ -198,22 +242,39 @@ def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
     by_role: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.MODEL and span.model:
-            by_role[_role(span, span_set)].append(span)
+            by_role[role_of(span, span_set)].append(span)
     for spans in by_role.values():
         if len(spans) < _MIN_SIMILAR:
             continue
         counts = Counter(_base(span.model) for span in spans)
         typical, number = min(counts.items(), key=lambda each: (-each[1], each[0]))
         for model in sorted(counts.keys() - {typical}):
-            if counts[model] > _FEW * len(spans) or number < _MIN_SIMILAR - 1:
+            if counts[model] > _FEW * len(spans) or number < _NEARLY_ALL * len(spans):
                 continue
             mine = [
                 span
                 for span in spans
                 if _base(span.model) == model and reference(span) in span_set.known
             ]
-            if mine:
+            if mine and not _is_split(mine, spans, typical):
                 yield _of_other_model(mine, typical, f"{number} of {len(spans)}", span_set)
+
+
+def _is_split(other: Sequence[ListedSpan], spans: Sequence[ListedSpan], typical: str) -> bool:
+    """Return whether a program uses two models by design, such as for a part of its users.
+
+    In this case, calls of several traces use the other model, and calls between them use the
+    typical one. `spans` contains all calls in order of time.
+    """
+    traces = {span.trace_id for span in other}
+    between = [
+        span
+        for span in spans
+        if _base(span.model) == typical
+        and span.trace_id not in traces
+        and other[0].start_us < span.start_us < other[-1].start_us
+    ]
+    return len(traces) >= _SPLIT and len(between) >= _SPLIT
 
 
 def _of_other_model(
@@ -224,7 +285,8 @@ def _of_other_model(
     peers = "calls with the same instructions"
     if span_set.fact(first).instructions is None:
         peers = "calls of the same name"
-    why = [f"It went to {inline(first.model or '')}. {share} {peers} go to {inline(typical)}."]
+    models = inline(first.model or ""), inline(typical)
+    why = [f"The model of this call is {models[0]}. {share} {peers} use {models[1]}."]
     if fallback:
         why.append("The preceding call failed, so this may be a fallback.")
     return Suspect(
@@ -238,7 +300,7 @@ def _of_other_model(
     )
 
 
-def _role(span: ListedSpan, span_set: SpanSet) -> Hashable:
+def role_of(span: ListedSpan, span_set: SpanSet) -> Hashable:
     """Return a digest of a call's instructions, or its name and operation if it has none."""
     facts = span_set.fact(span)
     if facts.instructions is not None:

@@ -11,9 +11,11 @@ from treadle.diagnosis.outliers import (
     Outlier,
     expensive_calls,
     has_pace,
+    paced_tokens,
     slow_spans,
     time_peers,
 )
+from treadle.diagnosis.report.behaviour_suspects import role_of
 from treadle.diagnosis.report.model import Cause, Suspect
 from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import critical_path, reference
@@ -36,7 +38,12 @@ _WELL_CACHED, _MISSED, _MIN_CACHED = 0.5, 0.1, 1_024
 _JUMP, _MIN_JUMP = 1.0, 2_000
 _CHARACTERS_A_TOKEN = 4
 _EXPLAINED = 0.4
-_LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
+_KEPT = 0.9
+"""A later request contains a large result if it has at least this share of the tokens."""
+_LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL}
+_SECOND_US = 1_000_000
+_NOTICEABLE_US = 100_000
+"""The minimum number of microseconds that slow spans lost together."""
 
 
 def spending_suspects(span_set: SpanSet) -> list[Suspect]:
@@ -52,7 +59,13 @@ def spending_suspects(span_set: SpanSet) -> list[Suspect]:
 
 def slow_spans_of(span_set: SpanSet) -> tuple[Outlier[ListedSpan], ...]:
     """Return the spans of the set that are slow in comparison with their peers."""
-    return slow_spans(span_set.spans, span_set.own_us, span_set.earlier, span_set.earlier_own_us)
+    return slow_spans(
+        span_set.spans,
+        span_set.own_us,
+        span_set.earlier,
+        span_set.earlier_own_us,
+        span_set.steps,
+    )
 
 
 def _slow(span_set: SpanSet) -> Iterator[Suspect]:
@@ -63,12 +76,12 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
         excesses = {reference(each.item): _excess_us(each, span_set) for each in found}
         worst = max(found, key=lambda each: excesses[reference(each.item)])
         wall = max(1, span_set.wall_us[worst.item.trace_id])
-        share = min(1.0, sum(excesses.values()) / wall)
-        if share < _MIN_SHARE and worst.times < _EXTREME:
+        excess_us = sum(excesses.values())
+        share = min(1.0, excess_us / wall)
+        if excess_us < _NOTICEABLE_US or (share < _MIN_SHARE and worst.times < _EXTREME):
             continue
         span = worst.item
         own_us = span_set.own_us[reference(span)]
-        more = f" {_similar(len(found) - 1)} also slow." if len(found) > 1 else ""
         yield Suspect(
             span=reference(span),
             name=span.name,
@@ -76,9 +89,10 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
             severity=_severity(share),
             why=(
                 (
-                    f"{_slowness(worst, own_us)} {min(1.0, own_us / wall):.0%} of the time of its"
-                    f" trace is its own.{more}"
+                    f"{_slowness(worst, own_us)} That is {min(1.0, own_us / wall):.0%} of the"
+                    " duration of its trace."
                 ),
+                *_first_token(span),
             ),
             score=_SLOW + _BY_SHARE * share + _by_times(worst.times),
             also=tuple(reference(each.item) for each in found if each is not worst),
@@ -86,22 +100,27 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _slowness(slow: Outlier[ListedSpan], own_us: int) -> str:
-    """Return in which respect the span is slow, in one sentence."""
+    """Return how the span compares with its peers. The last sentence is about its own time."""
     span, median, n = slow.item, slow.baseline.median, slow.baseline.n
     if has_pace(span):
+        unit = "output token" if span.kind is SpanKind.MODEL else "input token"
+        calls = "replies" if span.kind is SpanKind.MODEL else "calls"
         return (
-            f"It took {duration(own_us)} for {span.tokens.output:,} output tokens, which is"
-            f" {duration(round(slow.value))} for each. The median of {n} replies of"
-            f" {inline(span.model or '')} is {duration(round(median))}."
+            f"It took {duration(round(slow.value))} for each {unit}. The median of {n} {calls} of"
+            f" {inline(span.model or '')} is {duration(round(median))}. With"
+            f" {paced_tokens(span):,} tokens, it took {duration(own_us)}."
         )
     return (
-        f"Its own time is {duration(own_us)}. The median of {n} similar spans is"
-        f" {duration(round(median))}."
+        f"The median of {n} similar spans is {duration(round(median))}. The own time of this span"
+        f" is {duration(own_us)}."
     )
 
 
-def _similar(number: int) -> str:
-    return "1 similar span was" if number == 1 else f"{number} similar spans were"
+def _first_token(span: ListedSpan) -> Iterator[str]:
+    """Yield a sentence if a reply took most of its time before its first token."""
+    first_us, whole_us = span.time_to_first_token_us, span.duration_us
+    if first_us is not None and whole_us is not None and 2 * first_us >= whole_us:
+        yield f"Its first token came after {duration(first_us)}."
 
 
 def _by_times(times: float) -> float:
@@ -117,12 +136,15 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield steps that took most of the time of their trace, if they have too few peers.
 
     A failed step is another suspect already. A trace with only one step is skipped, since that step
-    always takes most of the time. If a step has enough peers, `_slow` compares it with these.
+    always takes most of the time. If a step has enough peers, `_slow` compares it with these. A
+    step with few peers is skipped if one of them took about as long. Calls of models are skipped,
+    since an agent spends most of its time on them.
     """
-    slow = {reference(each.item) for each in slow_spans_of(span_set)}
-    peer_counts: dict[Hashable, int] = defaultdict(int)
+    peers: dict[Hashable, list[int]] = defaultdict(list)
     for span in (*span_set.spans, *span_set.earlier):
-        peer_counts[time_peers(span)] += 1
+        key = reference(span)
+        own_us = span_set.own_us.get(key) or span_set.earlier_own_us.get(key) or 0
+        peers[time_peers(span)].append(own_us)
     for trace, spans in span_set.by_trace.items():
         steps = sorted(critical_path(spans), key=lambda step: -step.own_us)
         if len(steps) < _COMPARABLE or steps[0].span is None:
@@ -132,18 +154,20 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
         worst, wall = steps[0].span, max(1, span_set.wall_us[trace])
         share = steps[0].own_us / wall
         second = steps[1].own_us
-        known = peer_counts[time_peers(worst)] >= MIN_PEERS or reference(worst) in slow
-        if known or share < _DOMINATING or steps[0].own_us < _AHEAD * second:
+        times = sorted(peers[time_peers(worst)])
+        normal = len(times) >= MIN_PEERS or (len(times) > 1 and 2 * times[-2] >= times[-1])
+        if normal or steps[0].own_us < max(_SECOND_US, _AHEAD * second) or share < _DOMINATING:
             continue
         yield Suspect(
             span=reference(worst),
             name=worst.name,
             kind=Cause.SLOW_STEP,
-            severity=Severity.MEDIUM,
+            severity=Severity.MEDIUM if steps[0].own_us >= 10 * _SECOND_US else Severity.LOW,
             why=(
                 (
-                    f"Its trace waited {duration(steps[0].own_us)} for it, {share:.0%} of its time."
-                    f" The next step took {duration(second)}."
+                    f"Its trace waited {duration(steps[0].own_us)} for this span, which is"
+                    f" {share:.0%} of the duration of the trace. The second longest wait was"
+                    f" {duration(second)}. There are too few similar spans for a comparison."
                 ),
             ),
             score=_DOMINATES + _BY_SHARE * share,
@@ -153,12 +177,19 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
 def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield model calls that cost far more than their peers."""
     total = sum(span.cost or 0 for span in span_set.spans if span.counted)
-    for each in expensive_calls(span_set.spans, span_set.earlier):
+
+    def peers(span: ListedSpan) -> Hashable:
+        return span.operation, span.model, role_of(span, span_set)
+
+    for each in expensive_calls(span_set.spans, span_set.earlier, peers):
         span = each.item
         share = each.excess / total if total else 0
         if each.times < _MIN_COST_FACTOR or (share < _MIN_SHARE and each.times < _EXTREME):
             continue
         tokens = span.tokens
+        same = "with the same instructions"
+        if span_set.fact(span).instructions is None:
+            same = "of the same name"
         yield Suspect(
             span=reference(span),
             name=span.name,
@@ -166,11 +197,13 @@ def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
             severity=_severity(share),
             why=(
                 (
-                    f"It cost {cost(each.value)}, {each.times:.1f} times the median of"
-                    f" {each.baseline.n} similar calls of all models:"
-                    f" {each.value / total:.0%} of all cost."
+                    f"It cost {cost(each.value)}. The median of {each.baseline.n} calls of"
+                    f" {inline(span.model or '')} {same} is {cost(each.baseline.median)}."
                 ),
-                f"It has {tokens.input or 0:,} input and {tokens.output or 0:,} output tokens.",
+                (
+                    f"It has {tokens.input or 0:,} input and {tokens.output or 0:,} output tokens,"
+                    f" and its cost is {each.value / total:.0%} of the total."
+                ),
             ),
             score=_DEAR + _BY_SHARE * share + _by_times(each.times),
         )
@@ -178,28 +211,33 @@ def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A model call, the call before it, and the calls after it.
-
-    All these calls have the same parent and model.
-    """
+    """A model call, the call before it, and the calls after it in the same conversation."""
 
     before: ListedSpan
     span: ListedSpan
     later: Sequence[ListedSpan]
 
 
-def _turns(span_set: SpanSet) -> Iterator[_Turn]:
-    for calls in _conversations(span_set).values():
+def _turns(span_set: SpanSet, *, threads: bool = False) -> Iterator[_Turn]:
+    """Yield the turns of conversations. With `threads`, a conversation may have several traces."""
+    for calls in _conversations(span_set, threads=threads).values():
         for number in range(1, len(calls)):
             yield _Turn(calls[number - 1], calls[number], calls[number + 1 :])
 
 
-def _conversations(span_set: SpanSet) -> Mapping[Hashable, list[ListedSpan]]:
-    """Return the model calls of each parent and model, in order of time."""
+def _conversations(span_set: SpanSet, *, threads: bool) -> Mapping[Hashable, list[ListedSpan]]:
+    """Return the model calls of each conversation, in order of time.
+
+    They have the same model and the same parent. With `threads`, they have the same model, the same
+    instructions and the same thread.
+    """
     found: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in span_set.spans:
         if span.kind is SpanKind.MODEL and span.counted and span.tokens.input:
-            found[span.trace_id, span.parent_id, span.model].append(span)
+            calls: Hashable = (span.trace_id, span.parent_id)
+            if threads:
+                calls = (span.thread_id, role_of(span, span_set))
+            found[calls, span.model].append(span)
     return found
 
 
@@ -241,7 +279,6 @@ def _cache_misses(span_set: SpanSet) -> Iterator[Suspect]:
                     f" call read {before.cached:,} of {before.input:,}."
                 ),
                 *_why_missed(turn, span_set),
-                *([f"{len(bad) - 1} later calls also missed the cache."] if len(bad) > 1 else []),
             ),
             score=_CACHE + _BY_SHARE * share,
             also=tuple(reference(each) for each in bad[1:]),
@@ -269,7 +306,7 @@ def _why_missed(turn: _Turn, span_set: SpanSet) -> Iterator[str]:
 def _large_results(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield results that made the following requests far larger."""
     total = sum(span.tokens.input or 0 for span in span_set.spans if span.counted)
-    for turn in _turns(span_set):
+    for turn in _turns(span_set, threads=True):
         before, now = turn.before.tokens.input or 0, turn.span.tokens.input or 0
         jump = now - before
         if jump < max(_MIN_JUMP, _JUMP * before):
@@ -285,7 +322,9 @@ def _large_results(span_set: SpanSet) -> Iterator[Suspect]:
         size = span_set.fact(largest).output_size if largest is not None else 0
         if largest is None or size < _EXPLAINED * jump * _CHARACTERS_A_TOKEN:
             continue
-        carried = [turn.span, *(each for each in turn.later if (each.tokens.input or 0) >= jump)]
+        sizes = [(call.tokens.input or 0) >= _KEPT * now for call in turn.later]
+        kept = sizes.index(False) if False in sizes else len(sizes)
+        carried = [turn.span, *turn.later[:kept]]
         share = min(1.0, jump * len(carried) / max(1, total))
         yield Suspect(
             span=reference(largest),
@@ -298,13 +337,19 @@ def _large_results(span_set: SpanSet) -> Iterator[Suspect]:
                     f" instead of {before:,}."
                 ),
                 (
-                    f"{len(carried)} requests contain the result of {inline(largest.name)}:"
-                    f" {share:.0%} of all input tokens."
+                    f"{_requests(len(carried))} {share:.0%} of all input tokens, if no request"
+                    " leaves it out."
                 ),
             ),
             score=_LARGE + _BY_SHARE * share,
-            also=tuple(map(reference, carried)),
+            involved=tuple(map(reference, carried)),
         )
+
+
+def _requests(number: int) -> str:
+    if number == 1:
+        return "In this request, it makes up"
+    return f"In this request and the {number - 1} requests after it, it makes up"
 
 
 def _severity(share: float) -> Severity:

@@ -1,8 +1,8 @@
 """Turns findings into suspects. The probable consequence of another fault gets a low score."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -24,7 +24,11 @@ BASES: Mapping[Cause, float] = {
     Cause.TRUNCATED_OUTPUT: 66,
     Cause.BAD_REPLY: 60,
     Cause.EMPTY_RESULT: 60,
-    Cause.FAULT: 40,
+    Cause.FAILED_STEP: 40,
+    Cause.STOPPED_RUN: 40,
+    Cause.DENIED_CALL: 40,
+    Cause.UNANSWERED_CALL: 40,
+    Cause.RULE_MATCH: 40,
 }
 """The base score of each cause. The scores were fitted to test traces with planted faults."""
 
@@ -39,6 +43,8 @@ _MIN_CALLS = 4
 _AKIN = 0.8
 _LONG_US = 60_000_000
 """A call without an end counts as hung if its trace continued for this many microseconds."""
+_RUNNING_US = 600_000_000
+"""A span without an end may still run if it began less than this many microseconds ago."""
 
 _OF_KIND = {
     Kind.SCHEMA_MISMATCH: Cause.WRONG_ARGUMENT,
@@ -50,11 +56,14 @@ _OF_KIND = {
     Kind.FILTERED: Cause.BAD_REPLY,
     Kind.PROVIDER_ERROR: Cause.BAD_REPLY,
     Kind.EMPTY_RESULT: Cause.EMPTY_RESULT,
-    Kind.STOPPED: Cause.FAULT,
-    Kind.UNANSWERED_CALL: Cause.FAULT,
-    Kind.DENIED: Cause.FAULT,
-    Kind.RULE: Cause.FAULT,
+    Kind.STOPPED: Cause.STOPPED_RUN,
+    Kind.UNANSWERED_CALL: Cause.UNANSWERED_CALL,
+    Kind.DENIED: Cause.DENIED_CALL,
+    Kind.RULE: Cause.RULE_MATCH,
 }
+_FAILURES = frozenset({Cause.FAILED_CALL, Cause.FAILED_STEP, Cause.STOPPED_RUN})
+"""Faults that spans pass on to the spans around them."""
+_STATUS_IS_OK = "Its status is ok."
 _ARGUMENT = re.compile(
     r"\b(?:unexpected|unknown|unrecognized|unrecognised|missing|required|extra|invalid|undefined)\b"
     r"[^.\n]{0,60}\b(?:arguments?|parameters?|params?|fields?|propert(?:y|ies)|keywords?)\b"
@@ -95,10 +104,13 @@ def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
             why.append(often)
     if finding.kind is Kind.STOPPED:
         score *= _STOPPED
-    if span.status is SpanStatus.OK and cause in {Cause.FAILED_CALL, Cause.SWALLOWED_EXCEPTION}:
-        why.append("Its status is ok.")
+    unnoticed = cause in {Cause.FAILED_CALL, Cause.SWALLOWED_EXCEPTION}
+    if unnoticed and span.status is SpanStatus.OK and _STATUS_IS_OK not in finding.message:
+        why.append(_STATUS_IS_OK)
     if finding.also_in:
-        why.append(f"It is {finding.repeats}.")
+        number = len(finding.also_in)
+        later = "1 later request contains" if number == 1 else f"{number} later requests contain"
+        why.append(f"{later} this text.")
     suspect = Suspect(
         span=reference(fault_span),
         name=fault_span.name,
@@ -118,7 +130,7 @@ def _cause(finding: Finding, span: ListedSpan) -> Cause:
         return Cause.WRONG_ARGUMENT
     if finding.kind is Kind.EXCEPTION and span.status is SpanStatus.OK:
         return Cause.SWALLOWED_EXCEPTION
-    return Cause.FAILED_CALL if span.kind in _CALLS else Cause.FAULT
+    return Cause.FAILED_CALL if span.kind in _CALLS else Cause.FAILED_STEP
 
 
 def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedSpan | None:
@@ -161,7 +173,7 @@ def after_recovery(suspect: Suspect, span: ListedSpan, span_set: SpanSet) -> Sus
     if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
         return suspect  # the reply was used, so the next call is not another attempt
     if any(reference(each) not in span_set.faulty for each in _tries(span, span_set)):
-        why = (*suspect.why, "A later try succeeded.")
+        why = (*suspect.why, "A later attempt succeeded.")
         score = suspect.score * _RECOVERED
         return replace(suspect, why=why, score=score, severity=Severity.LOW)
     return suspect
@@ -206,7 +218,8 @@ def _never_ended(span_set: SpanSet) -> Iterator[Suspect]:
             left = parent is not None and parent.end_us is not None
             hung = last - span.start_us >= _LONG_US
             inner = span.span_id not in around
-            if not (left or hung or (inner and span.kind in _CALLS)):
+            runs = 0 <= span_set.now_us - span.start_us < _RUNNING_US
+            if not (left or hung or (inner and span.kind in _CALLS and not runs)):
                 continue
             why = "No end was recorded"
             why += ", although its caller has ended." if left else "."
@@ -237,28 +250,60 @@ def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
 
 
 def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
-    """Lower the scores of suspects whose span contains the span of another suspect.
+    """Return the suspects without those that only repeat the fault of a span inside them.
 
-    The fault of the inner span is the likelier cause. The suspect of the inner span lists the outer
-    span in `also`.
+    The suspect of the inner span lists the outer spans in `involved`. If an outer span continued
+    after the fault, its own fault may have another cause, so it only gets a lower score.
     """
-    inside: dict[SpanReference, list[SpanReference]] = defaultdict(list)
-    causes = {suspect.span for suspect in suspects if suspect.severity is not Severity.LOW}
-    for cause in causes:
-        for above in span_set.above(span_set.known[cause]):
-            inside[reference(above)].append(cause)
-    followed: Counter[SpanReference] = Counter()
-    also: dict[SpanReference, list[SpanReference]] = defaultdict(list)
-    for span in causes & inside.keys():
-        for cause in inside[span]:
-            also[cause].append(span)
-        followed[span] += 1
-    kept = []
+    at: dict[SpanReference, list[Suspect]] = defaultdict(list)
     for suspect in suspects:
-        if suspect.span in followed and suspect.kind is not Cause.NEVER_ENDED:
-            why = (*suspect.why, "A span inside it failed first.")
-            kept.append(replace(suspect, why=why, score=suspect.score * _CONSEQUENCE))
-        else:
-            around = sorted(also[suspect.span])
-            kept.append(replace(suspect, also=(*suspect.also, *around)))
-    return kept
+        at[suspect.span].append(suspect)
+    repeated: dict[SpanReference, set[SpanReference]] = defaultdict(set)
+    followed: set[SpanReference] = set()
+    for inner, causes in at.items():
+        for above in span_set.above(span_set.known[inner]):
+            outer = at.get(reference(above), ())
+            if any(_reaches(cause, each, span_set) for cause in causes for each in outer):
+                repeated[reference(above)].add(inner)
+            if outer and any(cause.severity is not Severity.LOW for cause in causes):
+                followed.add(reference(above))
+    around: dict[SpanReference, list[SpanReference]] = defaultdict(list)
+    for outer_span in sorted(repeated):
+        for inner in repeated[outer_span] - repeated.keys():
+            around[inner].append(outer_span)
+    return [
+        _with_consequences(suspect, around[suspect.span], followed)
+        for suspect in suspects
+        if suspect.span not in repeated or suspect.kind not in _FAILURES
+    ]
+
+
+def _reaches(cause: Suspect, outer: Suspect, span_set: SpanSet) -> bool:
+    """Return whether the failure of an outer span is the failure of a span inside it."""
+    if outer.kind not in _FAILURES or cause.kind is Cause.EMPTY_RESULT:
+        return False
+    if {_quote(cause)} & {_quote(outer)} - {""}:
+        return True
+    inner, around = span_set.known[cause.span], span_set.known[outer.span]
+    if cause.severity is Severity.LOW or inner.end_us is None or around.end_us is None:
+        return cause.severity is not Severity.LOW
+    return not span_set.begins_between(inner.trace_id, inner.end_us, around.end_us)
+
+
+def _quote(suspect: Suspect) -> str:
+    return suspect.evidence[0].quote if suspect.evidence else ""
+
+
+def _with_consequences(
+    suspect: Suspect, around: Sequence[SpanReference], followed: Container[SpanReference]
+) -> Suspect:
+    if suspect.span in followed and suspect.kind is not Cause.NEVER_ENDED:
+        why = (*suspect.why, "A span inside it failed first.")
+        return replace(suspect, why=why, score=suspect.score * _CONSEQUENCE)
+    if not around:
+        return suspect
+    also = "The span around it ended with an error too."
+    if len(around) > 1:
+        also = f"The {len(around)} spans around it ended with errors too."
+    why = (*suspect.why, also)
+    return replace(suspect, why=why, involved=(*suspect.involved, *around))

@@ -1,7 +1,8 @@
 """The figures and tables of a report."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from treadle.diagnosis.outliers import has_pace
@@ -9,10 +10,10 @@ from treadle.diagnosis.report.behaviour_suspects import repeated_calls_of
 from treadle.diagnosis.report.cost_suspects import slow_spans_of
 from treadle.diagnosis.report.model import Figure, Focus, NamedSpan, Table, Unit, Value
 from treadle.diagnosis.report.span_set import SpanSet
-from treadle.diagnosis.span_times import critical_path, reference
+from treadle.diagnosis.span_times import Step, critical_path, reference
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
-from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Summary
+from treadle.traces.store.results import ListedSpan, RunSummary, Summary
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_RUNS = 5_000
@@ -22,18 +23,30 @@ _PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """The success and the cost of runs.
+    """The outcomes, the durations and the cost of runs.
 
-    Shares are from 0 to 1. Costs are in US dollars. None means that a value is unknown.
-    `successful` is the number of runs with the status ok. The cost of a successful run is the cost
-    of all runs, divided by `successful`.
+    `durations_us` contains the durations of the ended runs, in order. The cost of a successful run
+    is the cost of all runs, divided by the number of runs with the status ok. None means that a
+    value is unknown.
     """
 
-    runs: int
-    successful: int
+    statuses: Mapping[SpanStatus, int]
+    """The number of runs with each status."""
+    durations_us: tuple[int, ...]
     cost_per_successful_run: float | None
     cache_hit_rate: float | None
-    """The share of input tokens that were read from caches."""
+    """The share of input tokens that were read from caches, from 0 to 1."""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return sum(self.statuses.values())
+
+    def duration_us(self, percent: int) -> int | None:
+        """Return a percentile of the durations by the method of the nearest rank."""
+        if not self.durations_us:
+            return None
+        return self.durations_us[math.ceil(percent * len(self.durations_us) / 100) - 1]
 
 
 def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency:
@@ -42,12 +55,13 @@ def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency
     `figures` is the summary of their spans.
     """
     runs = _runs(reader, query)
-    successful = sum(run.status is SpanStatus.OK for run in runs)
+    statuses = Counter(run.status for run in runs)
+    successful = statuses[SpanStatus.OK]
     costs = [run.sums.totals.cost for run in runs if run.sums.totals.cost is not None]
     tokens = figures.sums.totals.tokens
     return Efficiency(
-        runs=len(runs),
-        successful=successful,
+        statuses=statuses,
+        durations_us=tuple(sorted(run.duration_us for run in runs if run.duration_us is not None)),
         cost_per_successful_run=sum(costs) / successful if costs and successful else None,
         # If no provider reports cached tokens, their sum is 0. In this case, the rate is unknown.
         cache_hit_rate=tokens.cached / tokens.input if tokens.cached and tokens.input else None,
@@ -69,56 +83,50 @@ def _runs(reader: SpanReader, query: Query) -> list[RunSummary]:
 MAX_ROWS = 20
 
 
-def figures_of(
-    reader: SpanReader, query: Query, now: Summary, before: Summary | None
-) -> tuple[Figure, ...]:
-    """Return the figures of a report. `before` is the summary of the preceding period."""
-    runs = efficiency(reader, query, now)
-    figures = list(_summary_figures(now))
-    if before is not None and before.sums.totals.spans:
+@dataclass(frozen=True, slots=True)
+class PeriodFigures:
+    """The figures of the spans of one period."""
+
+    summary: Summary
+    runs: Efficiency
+
+
+def figures_of(now: PeriodFigures, before: PeriodFigures | None) -> tuple[Figure, ...]:
+    """Return the figures of a report. `before` has the figures of the preceding period.
+
+    Figures that are unknown in both periods are left out.
+    """
+    figures = list(_figures(now))
+    if before is not None and before.summary.sums.totals.spans:
         figures = [
             Figure(each.name, each.value, each.unit, each.n, old.value)
-            for each, old in zip(figures, _summary_figures(before), strict=True)
+            for each, old in zip(figures, _figures(before), strict=True)
         ]
-    return (
-        *figures,
-        Figure("runs", runs.runs, Unit.COUNT),
-        Figure("successful runs", runs.successful, Unit.COUNT),
-        Figure(
-            "cost of a successful run",
-            runs.cost_per_successful_run,
-            Unit.DOLLARS,
-            runs.successful,
-        ),
-        Figure("read from caches", runs.cache_hit_rate, Unit.SHARE),
-    )
+    return tuple(each for each in figures if each.value is not None or each.before is not None)
 
 
-def _summary_figures(summary: Summary) -> Iterator[Figure]:
-    yield from _count_figures(summary)
-    yield from _latency_figures("", summary.latency)
-    yield from _latency_figures("first token ", summary.time_to_first_token)
-
-
-def _count_figures(summary: Summary) -> Iterator[Figure]:
+def _figures(of: PeriodFigures) -> Iterator[Figure]:
+    summary, runs = of.summary, of.runs
     totals = summary.sums.totals
-    yield Figure("spans", totals.spans, Unit.COUNT)
+    yield Figure("runs", runs.runs, Unit.COUNT)
+    yield Figure("successful runs", runs.statuses.get(SpanStatus.OK, 0), Unit.COUNT)
+    yield Figure("failed runs", runs.statuses.get(SpanStatus.ERROR, 0), Unit.COUNT)
+    for percent in (50, 95, 99):
+        name, value = f"duration of a run, p{percent}", runs.duration_us(percent)
+        yield Figure(name, value, Unit.MICROSECONDS, len(runs.durations_us))
     yield Figure("model calls", totals.model_calls, Unit.COUNT)
     yield Figure("tool calls", totals.tool_calls, Unit.COUNT)
-    yield Figure("failed spans", summary.sums.errors, Unit.COUNT)
-    yield Figure("from first to last", summary.wall_us, Unit.MICROSECONDS)
+    yield Figure("failed calls", totals.failed, Unit.COUNT)
+    first = summary.time_to_first_token
+    for percent, time in ((50, first.p50_us), (95, first.p95_us), (99, first.p99_us)):
+        yield Figure(f"time to first token, p{percent}", time, Unit.MICROSECONDS, first.n)
     yield Figure("input tokens", totals.tokens.input, Unit.TOKENS)
+    yield Figure("input tokens from caches", runs.cache_hit_rate, Unit.SHARE)
     yield Figure("output tokens", totals.tokens.output, Unit.TOKENS)
     yield Figure("cost", totals.cost, Unit.DOLLARS)
-
-
-def _latency_figures(name: str, latency: Percentiles) -> Iterator[Figure]:
-    for percent, value in (
-        ("p50", latency.p50_us),
-        ("p95", latency.p95_us),
-        ("p99", latency.p99_us),
-    ):
-        yield Figure(f"{name}{percent}", value, Unit.MICROSECONDS, latency.n)
+    yield Figure("cost of a successful run", runs.cost_per_successful_run, Unit.DOLLARS)
+    yield Figure("spans", totals.spans, Unit.COUNT)
+    yield Figure("time from first start to last end", summary.wall_us, Unit.MICROSECONDS)
 
 
 def tables_of(summary: Summary, span_set: SpanSet, focus: Focus) -> tuple[Table, ...]:
@@ -151,22 +159,29 @@ def _table(
 
 
 def _critical_path_table(span_set: SpanSet) -> Table:
+    """Return the table of the longest trace. The steps of the same name are added up."""
     walls = span_set.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
     steps = critical_path(span_set.by_trace[longest]) if longest is not None else ()
     wall = walls[longest] if longest is not None else 0
-    ranked = sorted(steps, key=lambda step: -step.own_us)
+    groups: dict[str, list[Step[ListedSpan]]] = defaultdict(list)
+    for step in sorted(steps, key=lambda step: -step.own_us):
+        groups[step.span.name if step.span else ""].append(step)
+    waits = {name: sum(step.own_us for step in group) for name, group in groups.items()}
+    rows: list[tuple[Value, ...]] = []
+    for name in sorted(waits, key=lambda name: -waits[name]):
+        span, waited = groups[name][0].span, waits[name]
+        shown = named(span) if span is not None else "no span"
+        rows.append((shown, len(groups[name]), waited, waited / max(1, wall)))
     return _table(
-        "The critical path of the longest trace",
-        (("span", Unit.TEXT), ("waited", Unit.MICROSECONDS), ("share", Unit.SHARE)),
-        [
-            (
-                named(step.span) if step.span else "(no span)",
-                step.own_us,
-                step.own_us / max(1, wall),
-            )
-            for step in ranked
-        ],
+        "What the longest trace waited for",
+        (
+            ("span", Unit.WORDS),
+            ("n", Unit.COUNT),
+            ("waited", Unit.MICROSECONDS),
+            ("share", Unit.SHARE),
+        ),
+        rows,
     )
 
 
@@ -181,9 +196,9 @@ def _own_time_table(span_set: SpanSet) -> Table:
         for name, owns in sorted(sums.items(), key=lambda each: (-sum(each[1]), each[0]))
     ]
     return _table(
-        "Own time of spans, without the time of their children",
+        "Time of spans by name, without the time of their children",
         (
-            ("spans", Unit.TEXT),
+            ("name", Unit.TEXT),
             ("n", Unit.COUNT),
             ("own time", Unit.MICROSECONDS),
             ("share", Unit.SHARE),
@@ -197,7 +212,7 @@ def _slow_table(span_set: SpanSet) -> Table:
         (
             named(each.item),
             span_set.own_us[reference(each.item)],
-            each.item.tokens.output if has_pace(each.item) else None,
+            "time per token" if has_pace(each.item) else "own time",
             round(each.value),
             round(each.baseline.median),
             each.baseline.n,
@@ -205,14 +220,14 @@ def _slow_table(span_set: SpanSet) -> Table:
         for each in slow_spans_of(span_set)
     ]
     return _table(
-        "Spans that took far longer than similar spans (replies by the time for an output token)",
+        "Spans that took far longer than similar spans",
         (
             ("span", Unit.TEXT),
             ("own time", Unit.MICROSECONDS),
-            ("output tokens", Unit.TOKENS),
-            ("time compared", Unit.MICROSECONDS),
+            ("compared by", Unit.WORDS),
+            ("value", Unit.MICROSECONDS),
             ("median", Unit.MICROSECONDS),
-            ("of n", Unit.COUNT),
+            ("similar spans", Unit.COUNT),
         ),
         rows,
     )
@@ -228,8 +243,8 @@ def _repeats(span_set: SpanSet) -> Table:
         (
             ("call", Unit.TEXT),
             ("times", Unit.COUNT),
-            ("why", Unit.WORDS),
-            ("all except the first", Unit.MICROSECONDS),
+            ("kind", Unit.WORDS),
+            ("time of repetitions", Unit.MICROSECONDS),
         ),
         rows,
     )
@@ -258,8 +273,8 @@ def _models(summary: Summary) -> Table:
         (
             ("model", Unit.TEXT),
             ("calls", Unit.COUNT),
-            ("tokens in", Unit.TOKENS),
-            ("out", Unit.TOKENS),
+            ("input tokens", Unit.TOKENS),
+            ("output tokens", Unit.TOKENS),
             ("cost", Unit.DOLLARS),
             ("p50", Unit.MICROSECONDS),
             ("p95", Unit.MICROSECONDS),

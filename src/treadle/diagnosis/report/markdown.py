@@ -7,13 +7,14 @@ escaped. Recorded text cannot begin a heading, a row or a link.
 import re
 from collections.abc import Iterator, Sequence
 
+from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.evidence import Evidence, SpanReference
-from treadle.diagnosis.repeated_failures import RepeatedFailure
 from treadle.diagnosis.report.model import (
     Figure,
     NamedSpan,
     Recommendation,
     Report,
+    Suspect,
     Table,
     Unit,
     Value,
@@ -27,21 +28,36 @@ _ISSUES = 10
 _ROWS = 8
 """The maximum number of rows of a table in a rendered report. `_ISSUES` limits the issues."""
 _QUOTED = 100
+_COMPARED = 40
 
 
 def render(report: Report) -> str:
-    """Return the report as Markdown. A report without spans has only the summary."""
-    if not report.total:
-        return _section("Summary", [_cell(each) for each in report.summary])
+    """Return the report as Markdown. Parts without content are left out."""
     parts = [
-        _section("Summary", [_cell(each) for each in report.summary]),
-        _section("Issues", _issues(report)),
-        _section("Recommendations", map(_recommendation, report.recommendations)),
-        _section("Repeated failures", _repeated(report.repeated)),
-        _section("Numbers", _figures(report.figures)),
-        _section("Breakdown", _tables(report.tables)),
+        ("Summary", _summary(report)),
+        ("Issues", _issues(report)),
+        ("Recommendations", map(_recommendation, report.recommendations)),
+        ("Numbers", _figures(report.figures if report.total else ())),
+        ("Breakdown", _tables(report.tables)),
     ]
-    return "\n".join(parts)
+    sections = ((title, "\n".join(lines)) for title, lines in parts)
+    return "\n".join(f"## {title}\n\n{body}\n" for title, body in sections if body)
+
+
+def _summary(report: Report) -> Iterator[str]:
+    if report.total:
+        yield f"{_verdict(report.issues)}\n"
+    yield _cell(" ".join(report.summary))
+
+
+def _verdict(issues: Sequence[Suspect]) -> str:
+    if not issues:
+        return "**No fault was found.**"
+    first = next((each for each in issues if each.severity is not Severity.LOW), None)
+    if first is None:
+        return "**No serious fault was found.** The issues below are minor."
+    why = _cell(first.why[0])
+    return f"**Main issue: {first.kind.value}** at {_link(first.name, first.span)}. {why}"
 
 
 def written(value: Value, unit: Unit) -> str:
@@ -56,7 +72,7 @@ def written(value: Value, unit: Unit) -> str:
         case Unit.DOLLARS:
             return cost(value)
         case Unit.SHARE:
-            return f"{100 * value:.1f} %"
+            return f"{100 * value:.1f}%"
         case _:
             return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
@@ -67,20 +83,17 @@ def _words(value: str | NamedSpan, unit: Unit) -> str:
     return _cell(inline(value, limit=_QUOTED)) if unit is Unit.TEXT else value
 
 
-def _section(title: str, lines: Sequence[str] | Iterator[str]) -> str:
-    body = "\n".join(lines) or "None."
-    return f"## {title}\n\n{body}\n"
-
-
 def _figures(figures: Sequence[Figure]) -> Iterator[str]:
+    if not figures:
+        return
     compared = any(figure.before is not None for figure in figures)
-    yield "| figure | value | n |" + (" before | change |" if compared else "")
+    yield "| figure | value | n |" + (" period before | change |" if compared else "")
     yield "|---|---|---|" + ("---|---|" if compared else "")
     for figure in figures:
         row = f"| {figure.name} | {written(figure.value, figure.unit)} | {_number(figure.n)} |"
         if compared:
             change = figure.change_percent
-            percent = "-" if change is None else f"{change:+.0f} %"
+            percent = "" if change is None else f"{change:+.0f}%"
             row += f" {written(figure.before, figure.unit)} | {percent} |"
         yield row
 
@@ -102,29 +115,14 @@ def _tables(tables: Sequence[Table]) -> Iterator[str]:
             yield f"{more} more."
 
 
-def _repeated(repeated: Sequence[RepeatedFailure]) -> Iterator[str]:
-    if not repeated:
-        return
-    yield "| operation | failure | times | it says |"
-    yield "|---|---|---|---|"
-    for each in repeated[:_ROWS]:
-        first = each.first.evidence
-        name, quote = _link(each.name, first.span), written(first.quote, Unit.TEXT)
-        failure = each.first.kind.value.replace("_", " ")
-        yield f"| {name} | {failure} | {len(each.spans)} | {quote} |"
-    if len(repeated) > _ROWS:
-        yield ""
-        yield f"{len(repeated) - _ROWS} more."
-
-
 def _issues(report: Report) -> Iterator[str]:
     for rank, each in enumerate(report.issues[:_ISSUES], 1):
-        also = f", and {len(each.also)} more" if each.also else ""
-        why = _cell(" ".join(each.why))
-        evidence = "; ".join(map(_evidence, each.evidence[:2]))
+        also = f" and {len(each.also)} more like it" if each.also else ""
+        why = " ".join(each.why)
+        quotes = [_evidence(found) for found in each.evidence[:2] if not _is_quoted(found, why)]
         head = f"{rank}. **{each.kind.value}** ({each.severity.value})"
-        line = f"{head} at {_link(each.name, each.span)}{also}: {why}"
-        yield f"{line} Evidence: {evidence}" if evidence else line
+        sentences = " ".join((_cell(why), *quotes))
+        yield f"{head} at {_link(each.name, each.span)}{also}: {sentences}"
     more = len(report.issues[_ISSUES:]) + report.issues_left_out
     if more:
         yield ""
@@ -136,7 +134,13 @@ def _recommendation(recommendation: Recommendation) -> str:
 
 
 def _evidence(evidence: Evidence) -> str:
-    return f"{_cell(inline(evidence.field))}: {written(evidence.quote, Unit.TEXT)}"
+    field, quote = _cell(inline(evidence.field)), written(evidence.quote, Unit.TEXT)
+    return f"The field {field} contains {quote}."
+
+
+def _is_quoted(evidence: Evidence, text: str) -> bool:
+    """Return whether `text` already contains the beginning of the quote."""
+    return inline(evidence.quote)[:_COMPARED].rstrip('"') in text
 
 
 def _link(name: str, span: SpanReference) -> str:
@@ -149,4 +153,4 @@ def _cell(text: str) -> str:
 
 
 def _number(n: int | None) -> str:
-    return "-" if n is None else f"{n:,}"
+    return "" if n is None else f"{n:,}"

@@ -5,7 +5,6 @@ from enum import StrEnum
 
 from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.evidence import Evidence, SpanReference
-from treadle.diagnosis.repeated_failures import RepeatedFailure
 
 
 class Focus(StrEnum):
@@ -22,6 +21,8 @@ class Cause(StrEnum):
 
     FAILED_CALL = "failed call"
     """A call ended with an error, or its result reports one."""
+    FAILED_STEP = "failed step"
+    """A span that is not a call ended with an error, such as a run or an agent."""
     SWALLOWED_EXCEPTION = "swallowed exception"
     """A call has an exception although its status is ok."""
     EMPTY_RESULT = "silent empty result"
@@ -49,8 +50,13 @@ class Cause(StrEnum):
     COST_SPIKE = "cost spike"
     LARGE_RESULT = "large result"
     """Later requests contain this result and are therefore far larger."""
-    FAULT = "fault"
-    """Any other fault that a detector found."""
+    STOPPED_RUN = "stopped run"
+    """A limit or a guardrail ended a run before its answer."""
+    DENIED_CALL = "denied call"
+    UNANSWERED_CALL = "unanswered call"
+    """A later request contains a tool call without its result."""
+    RULE_MATCH = "rule match"
+    """A rule of the user matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +64,7 @@ class Suspect:
     """A span that may be the cause of a fault.
 
     `score` orders the suspects of one report. `why` contains sentences for a person, which quote
-    recorded text. `also` contains other spans with the same fault, or spans that show its
-    consequences.
+    recorded text. `also` contains other spans with the same fault.
     """
 
     span: SpanReference
@@ -71,6 +76,8 @@ class Suspect:
     evidence: tuple[Evidence, ...] = ()
     score: float
     also: tuple[SpanReference, ...] = ()
+    involved: tuple[SpanReference, ...] = ()
+    """Spans that belong to this fault: repeated calls, or spans that show its consequences."""
 
 
 class Unit(StrEnum):
@@ -156,7 +163,6 @@ class Report:
     summary: tuple[str, ...]
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
-    repeated: tuple[RepeatedFailure, ...]
     issues: tuple[Suspect, ...]
     """The suspects, the likeliest cause first."""
     issues_left_out: int

@@ -88,7 +88,7 @@ def _odd(span: ListedSpan, why: str, cause: Cause, score: float, span_set: SpanS
         span=reference(span),
         name=span.name,
         kind=cause,
-        severity=Severity.MEDIUM,
+        severity=Severity.LOW if cause is Cause.EMPTY_RESULT else Severity.MEDIUM,
         why=(why, "Its status is ok."),
         score=score,
     )
@@ -105,6 +105,8 @@ def _odd_arguments(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) ->
     if len(named) <= _MIN_SIMILAR:
         return
     counts = Counter(name for names in named.values() for name in names)
+    forms = Counter(span_set.fact(span).result.form for span in spans)
+    typical = max(forms, key=lambda form: (forms[form], form.value))
     few = max(1, int(_FEW * len(named)))
     for key, names in named.items():
         odd = {name for name in names if counts[name] <= few}
@@ -112,18 +114,23 @@ def _odd_arguments(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) ->
         if not (odd and lacking) or key not in span_set.known:
             continue
         span = span_set.known[key]
-        why = (
-            f"It has the argument {_listed(odd)}, which few other calls of {inline(tool)} have. It"
-        )
-        why = f"{why} lacks {_listed(lacking)}, which nearly all of {len(named) - 1} others have."
-        yield Suspect(
+        others = f"nearly all of the other {len(named) - 1} calls"
+        why = [
+            f"It has the argument {_listed(odd)}, which few other calls of {inline(tool)} have.",
+            f"It lacks {_listed(lacking)}, which {others} have.",
+        ]
+        answered = key not in span_set.faulty and span_set.fact(span).result.form is typical
+        if answered:
+            why.append("Its result has the form of the other results, so the call may be correct.")
+        suspect = Suspect(
             span=key,
             name=span.name,
             kind=Cause.WRONG_ARGUMENT,
-            severity=Severity.HIGH,
-            why=(why,),
+            severity=Severity.LOW if answered else Severity.HIGH,
+            why=tuple(why),
             score=_NAMES,
         )
+        yield after_recovery(suspect, span, span_set) if not answered else suspect
 
 
 def _listed(names: Iterable[str]) -> str:

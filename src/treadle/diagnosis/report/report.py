@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from treadle.diagnosis.detectors import Kind, Rule, Severity
+from treadle.diagnosis.detectors import Rule, Severity
 from treadle.diagnosis.periods import Change, period_of, within
 from treadle.diagnosis.quote_verification import CachedSpans, SpanSource, has_quote
-from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
-from treadle.diagnosis.report.figures import figures_of, tables_of
+from treadle.diagnosis.report.figures import (
+    PeriodFigures,
+    efficiency,
+    figures_of,
+    tables_of,
+)
 from treadle.diagnosis.report.model import Cause, Focus, Recommendation, Report, Suspect
 from treadle.diagnosis.report.span_set import (
     MAX_READ_SPANS,
@@ -16,17 +20,13 @@ from treadle.diagnosis.report.span_set import (
     read_span_set,
 )
 from treadle.diagnosis.report.suspect_ranking import suspects
-from treadle.diagnosis.span_times import reference
 from treadle.spans.span import SpanStatus
 from treadle.traces.amounts import cost, duration
-from treadle.traces.fencing import inline
 from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query
-from treadle.traces.store.results import Summary
+from treadle.traces.query.moments import write_moment
 
 MAX_ISSUES = 20
-_FAILURES = {Kind.STATUS, Kind.EXCEPTION}
-"""The failures that spans pass on to the spans around them."""
 
 
 def analyse(
@@ -52,16 +52,20 @@ def analyse(
     if change is not None:
         query = within(query, change.period)
     summary = change.now if change is not None else reader.summary(query)
-    span_set = read_span_set(reader, query, rules=rules, most=most_read)
+    now = PeriodFigures(summary, efficiency(reader, query, summary))
+    before = None
+    if change is not None:
+        earlier = within(query, change.period.before)
+        before = PeriodFigures(change.before, efficiency(reader, earlier, change.before))
+    span_set = read_span_set(reader, query, rules=rules, now_us=now_us, most=most_read)
     found = suspects(span_set, focus)
     issues, _ = verified_suspects(found[:most_issues], reader)
     return Report(
         total=summary.sums.totals.spans,
         read=len(span_set.spans),
-        summary=summary_of(summary, span_set, issues, focus),
-        figures=figures_of(reader, query, summary, change.before if change else None),
+        summary=summary_of(now, span_set),
+        figures=figures_of(now, before),
         tables=tables_of(summary, span_set, focus),
-        repeated=_repeated(span_set),
         issues=issues,
         issues_left_out=max(0, len(found) - most_issues),
         recommendations=recommendations(issues),
@@ -85,29 +89,6 @@ def verified_suspects(
     return tuple(kept), wrong
 
 
-def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
-    """Return the repeated failures in `span_set`, each with the name of its tool or span.
-
-    A failure that reaches the spans around it counts once, at the innermost span.
-    """
-    outer = {
-        reference(above)
-        for span in span_set.spans
-        if span.status is SpanStatus.ERROR
-        for above in span_set.above(span)
-    }
-    known = [
-        each
-        for each in span_set.findings
-        if each.evidence.span in span_set.known
-        and not (each.kind in _FAILURES and each.evidence.span in outer)
-    ]
-    return tuple(
-        replace(each, name=each.name or span_set.known[each.first.evidence.span].name)
-        for each in repeated_failures(known)
-    )
-
-
 def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
     """Return the figures of a query's period and of the preceding one.
 
@@ -125,76 +106,89 @@ def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
 
 MAX_ADVICE = 5
 
+_FIX = "Remove the reason of the error, or handle the error in the program"
 _ADVICE: Mapping[Cause, str] = {
-    Cause.FAILED_CALL: "Find the reason of the failure, and report it to the caller by a status",
-    Cause.SWALLOWED_EXCEPTION: "Let the exception end the call with an error status",
-    Cause.EMPTY_RESULT: "Check whether its arguments can match, and report an empty result",
-    Cause.ODD_RESULT: "Check why the result differs, and report the reason by a status",
-    Cause.WRONG_ARGUMENT: "Reject unknown arguments by name, and check the schema of the tool",
+    Cause.FAILED_CALL: _FIX,
+    Cause.FAILED_STEP: _FIX,
+    Cause.SWALLOWED_EXCEPTION: "End the call with an error status, so that its caller can react",
+    Cause.EMPTY_RESULT: "Check whether the arguments can match anything",
+    Cause.ODD_RESULT: "Check why the result differs from the others",
+    Cause.WRONG_ARGUMENT: "Reject unknown arguments with an error that lists the valid names",
     Cause.UNKNOWN_TOOL: "Offer the tool, or remove its name from the prompt",
-    Cause.LOOP: "Stop a call that repeats an earlier answer, and report that to the model",
-    Cause.RETRIES: "Fix the cause of the failure, and retry with a limit and increasing delays",
-    Cause.POLLING: "Wait for the change in the tool, with a limit",
-    Cause.SLOW_STEP: "Check what it waited for, and set a time-out",
-    Cause.NEVER_ENDED: "Check whether its process ended early, and set a time-out",
-    Cause.TRUNCATED_OUTPUT: "Raise the limit of output tokens, or request less at a time",
-    Cause.BAD_REPLY: "Read the request as the model received it, and try it in an experiment",
-    Cause.CONTRADICTORY_PROMPT: "Remove one of the two instructions, and try it in an experiment",
-    Cause.OTHER_MODEL: "Check which setting selects its model",
+    Cause.LOOP: "Make the agent stop when a call repeats an earlier answer",
+    Cause.RETRIES: "Remove the reason of the failure, and limit the number of retries",
+    Cause.SLOW_STEP: "Check what the span waited for, and set a time limit",
+    Cause.NEVER_ENDED: "Check whether the process ended early, and set a time limit",
+    Cause.TRUNCATED_OUTPUT: "Raise the limit of output tokens, or request a shorter reply",
+    Cause.BAD_REPLY: "Read the request as the model received it, and change it in an experiment",
+    Cause.CONTRADICTORY_PROMPT: "Remove one of the two instructions",
+    Cause.OTHER_MODEL: "Check which setting selects the model",
     Cause.CACHE_MISS: "Keep the beginning of requests unchanged, and put variable text at the end",
-    Cause.COST_SPIKE: "Read its request, and remove text that it does not need",
-    Cause.LARGE_RESULT: "Limit the size of the result, and offer the rest in pages",
-    Cause.FAULT: "Read the span",
+    Cause.COST_SPIKE: "Compare the tokens with those of similar calls, and shorten the longer text",
+    Cause.LARGE_RESULT: "Limit the size of the result, and let the model request more in pages",
+    Cause.STOPPED_RUN: "Check whether the limit fits the task",
+    Cause.UNANSWERED_CALL: "Add the result of each tool call to the next request",
 }
+"""The advice for causes. The causes without advice need no change of the program."""
 
 
-def summary_of(
-    summary: Summary, span_set: SpanSet, issues: Sequence[Suspect], focus: Focus
-) -> tuple[str, ...]:
-    """Return the summary of a report, in a few sentences."""
-    totals = summary.sums.totals
+def summary_of(now: PeriodFigures, span_set: SpanSet) -> tuple[str, ...]:
+    """Return the counts of a report in a few sentences."""
+    totals, runs = now.summary.sums.totals, now.runs
     if not totals.spans:
         return ("No recorded span matches the query.",)
-    traces = len(span_set.by_trace)
-    wall, errors = duration(summary.wall_us), summary.sums.errors
-    spent = "cost unknown" if totals.cost is None else cost(totals.cost)
+    made = (("model call", totals.model_calls), ("tool call", totals.tool_calls))
+    calls = " and ".join(_count(number, noun) for noun, number in made if number) or "no calls"
+    subject = _count(runs.runs, "run") if runs.runs else _count(totals.spans, "span")
+    outcomes = [
+        f"{runs.statuses[status]:,} {word}"
+        for status, word in _OUTCOMES.items()
+        if runs.statuses.get(status)
+    ]
+    outcome = f" ({', '.join(outcomes)})" if outcomes else ""
+    failed = f" ({totals.failed:,} failed)" if totals.failed else ""
+    spent = "an unknown amount" if totals.cost is None else cost(totals.cost)
+    if totals.cost is not None and totals.unpriced:
+        spent += f", without {_count(totals.unpriced, 'call')} of unknown price"
     sentences = [
+        f"{subject}{outcome} with {calls}{failed} cost {spent}.",
         (
-            f"{_count(totals.spans, 'span')} in {wall}: {_count(totals.model_calls, 'model call')},"
-            f" {_count(totals.tool_calls, 'tool call')}, {_count(errors, 'failed span')}, {spent}."
-        )
+            f"The first span began at {_minute(now.summary.start_us or 0)}, and the last span ended"
+            f" {duration(now.summary.wall_us)} later."
+        ),
     ]
     if len(span_set.spans) < totals.spans:
         sentences.append(
-            f"The causes are from the newest {len(span_set.spans):,} spans"
-            f" ({_count(traces, 'trace')})."
+            f"The issues are from the newest {len(span_set.spans):,} spans"
+            f" ({_count(len(span_set.by_trace), 'trace')})."
         )
     if span_set.unexamined:
         sentences.append(
             f"The detectors have not examined {_count(span_set.unexamined, 'new span')} yet."
         )
-    worth = [each for each in issues if each.severity is not Severity.LOW]
-    if issues and worth:
-        first = issues[0]
-        sentences.append(
-            f"The likeliest cause: {first.kind.value} at {inline(first.name)}: {first.why[0]}"
-        )
-    elif issues:
-        sentences.append("There is no likely cause. The issues below are minor.")
-    else:
-        subject = "" if focus is Focus.EVERYTHING else f" that affects {focus.value}"
-        sentences.append(f"No fault was found{subject}.")
     return tuple(sentences)
+
+
+_OUTCOMES = {
+    SpanStatus.ERROR: "failed",
+    SpanStatus.CANCELLED: "cancelled",
+    SpanStatus.DENIED: "denied",
+    SpanStatus.UNFINISHED: "unfinished",
+}
 
 
 def recommendations(issues: Sequence[Suspect]) -> tuple[Recommendation, ...]:
     """Return the advice for the likeliest causes, without duplicates."""
     advice: dict[str, Recommendation] = {}
     for each in issues:
-        sentence = _ADVICE[each.kind]
-        if each.severity is not Severity.LOW and sentence not in advice:
+        sentence = _ADVICE.get(each.kind)
+        if sentence is not None and each.severity is not Severity.LOW and sentence not in advice:
             advice[sentence] = Recommendation(sentence, each.name, each.span)
     return tuple(advice.values())[:MAX_ADVICE]
+
+
+def _minute(at_us: int) -> str:
+    return f"{write_moment(at_us)[:16].replace('T', ' ')} UTC"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """The spans of an analysis, each read once, and the spans shortly before them."""
 
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,6 +51,8 @@ class SpanSet:
     spans: tuple[ListedSpan, ...]
     facts: Mapping[SpanReference, SpanFacts]
     findings: tuple[Finding, ...]
+    now_us: int = 0
+    """The time of the analysis in Unix microseconds."""
     unexamined: int = 0
     """The number of new spans that were not examined, because there were too many."""
     earlier: tuple[ListedSpan, ...] = ()
@@ -109,6 +112,15 @@ class SpanSet:
                 yield each
 
     @cached_property
+    def _starts(self) -> Mapping[str, Sequence[int]]:
+        return {trace: [each.start_us for each in spans] for trace, spans in self.by_trace.items()}
+
+    def begins_between(self, trace_id: str, start_us: int, end_us: int) -> bool:
+        """Return whether a span of a trace began at `start_us` or later, but before `end_us`."""
+        starts = self._starts[trace_id]
+        return bisect_left(starts, start_us) < bisect_left(starts, end_us)
+
+    @cached_property
     def wall_us(self) -> Mapping[str, int]:
         """The duration of each trace in microseconds, from its first start to its last end."""
         return {
@@ -128,6 +140,15 @@ class SpanSet:
             if before is None or finding.severity.weight > before.weight:
                 worst[at] = finding.severity
         return worst
+
+    @cached_property
+    def steps(self) -> Mapping[SpanReference, int]:
+        """The number of children of each span, including earlier spans, that has children."""
+        return Counter(
+            SpanReference(span.trace_id, span.parent_id)
+            for span in (*self.earlier, *self.spans)
+            if span.parent_id is not None
+        )
 
     def above(self, span: ListedSpan) -> Iterable[ListedSpan]:
         """Yield the ancestors of a span, the nearest first.
@@ -154,7 +175,12 @@ class SpanSet:
 
 
 def read_span_set(
-    reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MAX_READ_SPANS
+    reader: AnalysisReader,
+    query: Query,
+    *,
+    rules: Sequence[Rule],
+    now_us: int,
+    most: int = MAX_READ_SPANS,
 ) -> SpanSet:
     """Return the newest spans of a query, at most `most`, with the facts about their contents."""
     spans = newest_spans(reader, query, most)
@@ -165,6 +191,7 @@ def read_span_set(
         spans=spans,
         facts=_facts(reader, spans),
         findings=findings,
+        now_us=now_us,
         unexamined=unexamined,
         earlier=earlier,
         earlier_facts=_facts(reader, calls[-EARLIER_READ:]),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.repeated_failures import failure_text
 from treadle.diagnosis.report.behaviour_suspects import behaviour_suspects
 from treadle.diagnosis.report.cost_suspects import spending_suspects
 from treadle.diagnosis.report.fault_suspects import fault_suspects
@@ -49,10 +50,21 @@ _ABOUT: Mapping[Focus, frozenset[Cause]] = {
     Focus.PERFORMANCE: _ABOUT_TIME,
     Focus.COST: _ABOUT_COST,
 }
-_SYMPTOMS = frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP, Cause.FAULT, Cause.ODD_RESULT})
+_SYMPTOMS = frozenset(
+    {
+        Cause.COST_SPIKE,
+        Cause.SLOW_STEP,
+        Cause.ODD_RESULT,
+        Cause.FAILED_STEP,
+        Cause.STOPPED_RUN,
+        Cause.DENIED_CALL,
+        Cause.UNANSWERED_CALL,
+        Cause.RULE_MATCH,
+    }
+)
 """Causes that describe a symptom. Another cause of the same span takes precedence."""
 _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
-    Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
+    Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | _SYMPTOMS | {Cause.EMPTY_RESULT, Cause.FAILED_CALL},
     Cause.RETRIES: frozenset({Cause.FAILED_CALL, Cause.WRONG_ARGUMENT, Cause.EMPTY_RESULT}),
     Cause.LARGE_RESULT: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
@@ -60,7 +72,7 @@ _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
 }
 """Maps the cause of a suspect to the causes of other suspects that it explains.
 
-It explains them only at the spans in the suspect's `also`.
+It explains them only at the spans in the suspect's `also` and `involved`.
 """
 
 
@@ -88,10 +100,14 @@ def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspec
 
 
 def _merge_similar(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
-    """Merge suspects that have the same cause at spans of the same name."""
-    groups: dict[tuple[Cause, str], list[Suspect]] = defaultdict(list)
+    """Merge suspects that have the same cause and the same evidence at spans of the same name.
+
+    Texts that differ only by numbers and ids are the same evidence.
+    """
+    groups: dict[tuple[Cause, str, str], list[Suspect]] = defaultdict(list)
     for each in ranked:
-        groups[each.kind, each.name].append(each)
+        quote = failure_text(each.evidence[0].quote) if each.evidence else ""
+        groups[each.kind, each.name, quote].append(each)
     for first, *others in groups.values():
         also = dict.fromkeys((*first.also, *(each.span for each in others)))
         yield replace(first, also=tuple(also), score=first.score * (1 + _OFTEN * len(also) ** 0.5))
@@ -106,7 +122,7 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
     """Lower the scores of suspects that another suspect explains."""
     explained: dict[SpanReference, set[Cause]] = defaultdict(set)
     for each in found:
-        for span in each.also:
+        for span in (*each.also, *each.involved):
             explained[span] |= _EXPLAINS.get(each.kind, frozenset())
     return [
         replace(each, score=each.score * _EXPLAINED, severity=Severity.LOW)
@@ -128,12 +144,14 @@ def _joined(group: Sequence[Suspect]) -> Suspect:
     scores = [each.score for each in group]
     why = dict.fromkeys(reason for each in (first, *others) for reason in each.why)
     also = dict.fromkeys(span for each in (first, *others) for span in each.also)
+    involved = dict.fromkeys(span for each in (first, *others) for span in each.involved)
     evidence = dict.fromkeys(item for each in (first, *others) for item in each.evidence)
     return replace(
         first,
         severity=max((each.severity for each in group), key=lambda severity: severity.weight),
         why=tuple(why),
         also=tuple(also),
+        involved=tuple(involved),
         evidence=tuple(evidence),
         score=max(scores) + _CORROBORATED * (sum(scores) - max(scores)),
     )
