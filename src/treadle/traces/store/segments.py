@@ -15,7 +15,7 @@ import sqlite3
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.counters import COUNTERS
@@ -202,13 +202,18 @@ def pack_numbers(values: Sequence[int | None], *, ascending: bool = False) -> by
     return _compressed(head + (b"" if complete else numpy.packbits(known).tobytes()) + data)
 
 
-def unpack_numbers(
-    packed: bytes, count: int, selected: "Array | None" = None
-) -> "tuple[Array, Array | None]":
-    """Return the numbers at the selected positions of `count`, and which ones are known.
+class Numbers(NamedTuple):
+    """The numbers of spans. An unknown number is 0."""
 
-    None means that all are selected, or that all are known. An unknown number is 0.
-    """
+    values: "Array"
+    known: "Array | None"
+    """Which numbers are known. None means that all are."""
+    most: int
+    """No number has a larger absolute value."""
+
+
+def unpack_numbers(packed: bytes, count: int, selected: "Array | None" = None) -> Numbers:
+    """Return the numbers at the selected positions of `count`. None means all positions."""
     import numpy
 
     data = _expanded(packed)
@@ -236,7 +241,8 @@ def unpack_numbers(
             array = array if selected is None else array[selected]
     if known is not None and lowest:
         array *= known
-    return array, known
+    most = _MASK if ascending else max(abs(lowest), abs(lowest + (1 << 8 * size) - 1))
+    return Numbers(array, known, most)
 
 
 V = TypeVar("V", bound=Hashable)

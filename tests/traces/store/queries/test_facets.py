@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.traces.store.queries.filled_store import Filled, filled
 from tests.traces.store.queries.naive import NaiveSpan
 from tests.traces.store.queries.random_spans import random_query
+from tests.traces.store.queries.small_segments import segment_constantly
 from treadle.errors import UsageError
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import AnyField, Field, MetadataKey, Query, Rows, any_of
@@ -79,6 +80,22 @@ def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
                 expected = counted(values_of(each, field) for each in fitting)
                 assert counts_of(of(found, field)) == expected, (field, query)
             check_rows(there, query)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1 << 32))
+def test_facets_are_the_same_from_segments(seed: int) -> None:
+    random = Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        segment_constantly(patch)
+        with filled(random) as there:
+            for _ in range(8):
+                query = random_query(random, there.spans)
+                found = there.store.facets(Rows.SPANS, query, limit=1_000)
+                for field in SPAN_FACETS:
+                    fitting = there.fitting(without(query, field))
+                    expected = counted(values_of(each, field) for each in fitting)
+                    assert counts_of(of(found, field)) == expected, (field, query)
 
 
 def check_rows(there: Filled, query: Query) -> None:

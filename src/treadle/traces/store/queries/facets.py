@@ -26,6 +26,7 @@ from treadle.traces.query.conditions import (
     Rows,
 )
 from treadle.traces.store.properties import property_pairs
+from treadle.traces.store.queries import segment_figures, segment_scan
 from treadle.traces.store.queries.conditions import Sql, listing, register_holds, resolved
 from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.queries.run_pages import fitting_rows
@@ -224,8 +225,7 @@ def _of_spans(
     connection: sqlite3.Connection, query: Query, fields: tuple[AnyField, ...]
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the number of spans with each value of `fields`, and whether all spans were read."""
-    others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
-    if all(each.field is Field.START for each in others):
+    if all(each.field is Field.START for each in query.conditions):
         summed = {
             field: _summed(connection, by, query)
             for field in fields
@@ -265,6 +265,20 @@ def _read(
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the counts from the spans, and whether all spans were read."""
     source, where = _source(connection, query)
+    if segment_scan.can_scan(connection, query, source):
+        counts = segment_figures.value_counts(connection, query, fields)
+        for rest in segment_scan.uncovered(connection):
+            newer, _ = _read_source(connection, rest, conditions(rest, query), fields)
+            for field in fields:
+                counts[field] += newer[field]
+        return counts, True
+    return _read_source(connection, source, where, fields)
+
+
+def _read_source(
+    connection: sqlite3.Connection, source: Source, where: Sql, fields: tuple[AnyField, ...]
+) -> tuple[dict[AnyField, Counter[str]], bool]:
+    """Return the counts of the newest spans of a source, and whether all spans were read."""
     own = [field for field in fields if isinstance(field, Field) and field not in PROPERTIES]
     columns = ", ".join((*(_COLUMNS[field] for field in own), "s.properties"))
     newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""

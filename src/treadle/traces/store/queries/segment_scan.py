@@ -23,6 +23,7 @@ from treadle.traces.store.segments import (
     OTHERS,
     SHAPES,
     STARTS,
+    Numbers,
     row_of_shape,
     unpack_numbers,
     unpack_texts,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 FEWEST_SPANS = 20_000
 """The number of spans to read from which reading segments is faster."""
 
-_SHAPED = {
+SHAPED = {
     Field.KIND: "kind",
     Field.OPERATION: "operation",
     Field.STATUS: "status",
@@ -43,6 +44,7 @@ _SHAPED = {
     Field.PROVIDER: "provider",
     Field.ERROR: "status",
 }
+"""Maps fields to columns whose values are in the shapes of spans."""
 _TEXTS = {Field.NAME: NAMES, Field.LABEL: LABELS}
 _NUMBERS: dict[Field, tuple[str, ...]] = {
     Field.COST: ("cost_nano",),
@@ -78,33 +80,36 @@ class Matches:
     _selected: "Array | None" = None
     """The positions of the matching spans. None means that all spans match."""
     _data: dict[str, bytes] = field(default_factory=dict)
-    _known: set[str] = field(default_factory=set)
+    _loaded: set[str] = field(default_factory=set)
+    _texts: "dict[str, tuple[list[Any], Array]]" = field(default_factory=dict)
+    _numbers: dict[str, Numbers] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self._all if self._selected is None else len(self._selected)
 
     def load(self, names: Sequence[str]) -> None:
         """Read the data of these columns together, which is faster than one by one."""
-        missing = [name for name in names if name not in self._known]
+        missing = [name for name in names if name not in self._loaded]
         if missing:
             self._data |= self._read(missing)
-            self._known.update(missing)
+            self._loaded.update(missing)
 
-    def numbers(self, name: str) -> "tuple[Array, Array | None] | None":
-        """Return the numbers of a column, and which ones are known. None means that all are known.
-
-        The result is None if no span of the segment has a number. An unknown number is 0.
-        """
+    def numbers(self, name: str) -> Numbers | None:
+        """Return the numbers of a column, or None if no span of the segment has a number."""
         self.load((name,))
         if name not in self._data:
             return None
-        return unpack_numbers(self._data[name], self._all, self._selected)
+        if name not in self._numbers:
+            self._numbers[name] = unpack_numbers(self._data[name], self._all, self._selected)
+        return self._numbers[name]
 
     def texts(self, name: str) -> "tuple[list[Any], Array]":
         """Return the different values of a column, and the position of the value of each span."""
         self.load((name,))
-        values, codes = unpack_texts(self._data[name])
-        return values, codes if self._selected is None else codes[self._selected]
+        if name not in self._texts:
+            values, codes = unpack_texts(self._data[name])
+            self._texts[name] = (values, codes if self._selected is None else codes[self._selected])
+        return self._texts[name]
 
     def properties(self, name: str) -> "tuple[list[str | None], Array] | None":
         """Return the values of a property as `texts` does. The result is None if no span has it."""
@@ -123,6 +128,8 @@ class Matches:
         if not chosen.all():
             kept = numpy.flatnonzero(chosen)
             self._selected = kept if self._selected is None else self._selected[kept]
+            self._numbers.clear()
+            self._texts = {name: (each, at[kept]) for name, (each, at) in self._texts.items()}
 
 
 @lru_cache(4_096)
@@ -144,7 +151,7 @@ def can_scan(connection: sqlite3.Connection, query: Query, source: Source) -> bo
 def _is_scanned(condition: Condition) -> bool:
     if condition.field in NUMERIC or condition.field is Field.ERROR:
         return True
-    columns = condition.field in _SHAPED or condition.field in _TEXTS
+    columns = condition.field in SHAPED or condition.field in _TEXTS
     return condition.operator is Operator.IS and (columns or condition.field in PROPERTIES)
 
 
@@ -188,7 +195,7 @@ def matches(
         found.load((*compared, *((KEYS,) if changed else ())))
         chosen = numpy.ones(spans, bool)
         if changed and (keys := found.numbers(KEYS)):
-            chosen[numpy.isin(keys[0], numpy.array(changed, numpy.int64))] = False
+            chosen[numpy.isin(keys.values, numpy.array(changed, numpy.int64))] = False
         for each in query.conditions:
             if not chosen.any():
                 break
@@ -222,7 +229,7 @@ def _may_fit(condition: Condition, first_us: int, last_us: int) -> bool:
 
 def _columns(condition: Condition) -> tuple[str, ...]:
     """Return the columns of segments that the condition compares."""
-    if condition.field in _SHAPED:
+    if condition.field in SHAPED:
         return (SHAPES,)
     if condition.field in PROPERTIES:
         return condition.about.value, OTHERS
@@ -251,7 +258,7 @@ def _fitting(spans: Matches, condition: Condition) -> "Array":
     else:
         shapes, codes = spans.texts(SHAPES)
         wanted = {"error"} if condition.field is Field.ERROR else wanted
-        column = _SHAPED[condition.field]
+        column = SHAPED[condition.field]
         fits = [getattr(row_of_shape(tuple(shape)), column) in wanted for shape in shapes]
     if not any(fits):
         return numpy.zeros(len(spans), bool)
@@ -271,8 +278,8 @@ def _fitting_numbers(spans: Matches, condition: Condition) -> "Array":
     there = [part for part in parts if part is not None]
     if not there:
         return numpy.zeros(len(spans), bool)
-    values, known = there[0]
-    for more, more_known in there[1:]:
+    values, known, _ = there[0]
+    for more, more_known, _ in there[1:]:
         values = values + more
         known = None if known is None or more_known is None else known | more_known
     if condition.operator is Operator.IS:
@@ -312,7 +319,7 @@ def counted(spans: Matches, groups: "Array", number: int) -> "Array":
     else:
         sums = numpy.zeros((number, len(COUNTERS)), numpy.int64)
         for position in range(len(COUNTERS)):
-            sums[:, position] = _summed(met[:, position][codes], groups, number)
+            sums[:, position] = _summed(met[:, position][codes], groups, number, 1)
     for position, counter in enumerate(COUNTERS):
         if counter.column is None:
             continue
@@ -321,18 +328,20 @@ def counted(spans: Matches, groups: "Array", number: int) -> "Array":
         if column is None or not mask.any():
             sums[:, position] = 0
             continue
-        values = column[0].clip(-counter.most, counter.most)
+        values, most = column.values, column.most
+        if most > counter.most:
+            values, most = values.clip(-counter.most, counter.most), counter.most
         if not mask.all():
             values = values * mask[codes]
-        sums[:, position] = _summed(values, groups, number)
+        sums[:, position] = _summed(values, groups, number, most)
     return sums
 
 
-def _summed(values: "Array", groups: "Array", number: int) -> "Array":
-    """Return the sum of the values of each group."""
+def _summed(values: "Array", groups: "Array", number: int, most: int) -> "Array":
+    """Return the sum of the values of each group. `most` is the maximum of an absolute value."""
     import numpy
 
-    if max(int(values.max()), -int(values.min())) * len(values) < _EXACT:
+    if most * len(values) < _EXACT:
         return numpy.bincount(groups, weights=values, minlength=number).astype(numpy.int64)
     sums = numpy.zeros(number, numpy.int64)
     numpy.add.at(sums, groups, values)

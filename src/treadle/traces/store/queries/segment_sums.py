@@ -111,7 +111,7 @@ def _sums(
     if by is GroupBy.TIME:
         starts = spans.numbers(STARTS)
         assert starts is not None
-        buckets, groups = numpy.unique(starts[0] // bucket_us, return_inverse=True)
+        buckets, groups = numpy.unique(starts.values // bucket_us, return_inverse=True)
         yield (buckets * bucket_us).tolist(), counted(spans, groups, len(buckets))
     elif by is GroupBy.LABEL:
         lists, codes = spans.texts(LABELS)

@@ -4,10 +4,10 @@ import json
 import sqlite3
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.spans.span import OWN_LABELS, TOOL_NAME_PREFIX, is_shown
 from treadle.traces.own_spans import OF_OTHERS
@@ -21,6 +21,7 @@ from treadle.traces.query.conditions import (
     SortKey,
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
+from treadle.traces.store.queries import segment_figures, segment_scan
 from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.queries.span_pages import conditions, spans_page
@@ -34,7 +35,10 @@ from treadle.traces.store.results import (
     ToolUsage,
     sums,
 )
-from treadle.traces.store.statements import packed, plain
+from treadle.traces.store.statements import pack_text, packed, plain
+
+if TYPE_CHECKING:
+    from treadle.traces.store.segments import Array
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
@@ -62,17 +66,25 @@ MAX_GROUPS = 100
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     """Return the summary of the matching spans.
 
-    For all spans, or the spans of a period, the stored sums give the counts. Other figures are read
-    from the index `spans_in_short`. Only the durations are kept in memory.
+    For all spans, or the spans of a period, the stored sums give the counts. Other figures of many
+    spans are read from segments. Only the durations are kept in memory.
     """
     register_holds(connection)
     query = resolved(connection, query)
-    spans = _Spans(connection, whole_source(connection, query), query)
-    counts = _of_kept(spans) if _is_of_time(query) else _of_spans(spans)
+    source = whole_source(connection, query)
+    if segment_scan.can_scan(connection, query, source):
+        of_segments = segment_figures.figures(connection, query)
+        spans = _Spans(connection, segment_scan.uncovered(connection), query, of_segments)
+    else:
+        spans = _Spans(connection, (source,), query)
+    counts = _of_kept(spans) if _has_kept_sums(spans) else _of_spans(spans)
     durations = _durations(spans, counts.models)
-    slow = Sort(SortKey.DURATION)
+    # A page of `TOP` spans reads one more. With these bounds, it reads only a few spans.
+    slow = _at_least(Field.DURATION, segment_figures.nth_highest(spans.figures.durations, TOP + 1))
     failed = Query((Condition(Field.ERROR, Operator.IS),))
-    priced = Query((Condition(Field.COST, Operator.MORE, (0,)),))
+    priced = Query((Condition(Field.COST, Operator.MORE, (0,)),)) & _at_least(
+        Field.COST, segment_figures.nth_highest(spans.figures.costs, TOP + 1)
+    )
     start_us, last_us = _bounds(spans)
     return Summary(
         snapshot=newest_asked_about(connection),
@@ -91,28 +103,42 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
         tools=durations.tools,
         labels=_labels(spans),
         errors=spans_page(connection, query & failed, limit=TOP).data,
-        slowest=spans_page(connection, query, sort=slow, limit=TOP).data,
+        slowest=spans_page(connection, query & slow, sort=Sort(SortKey.DURATION), limit=TOP).data,
         most_expensive=spans_page(
             connection, query & priced, sort=Sort(SortKey.COST), limit=TOP
         ).data,
     )
 
 
+def _at_least(field: Field, value: int | None) -> Query:
+    """Return a query that only the spans with at least this value match. None matches all."""
+    if value is None:
+        return Query()
+    return Query((Condition(field, Operator.AT_LEAST, (value,)),))
+
+
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """The matching spans of a query."""
+    """The matching spans of a query: those of the sources, and the figures of all others."""
 
     connection: sqlite3.Connection
-    source: Source
+    sources: tuple[Source, ...]
     query: Query
+    of_segments: segment_figures.Figures | None = None
+
+    @property
+    def figures(self) -> segment_figures.Figures:
+        """The figures of the spans that were read from segments."""
+        return self.of_segments or segment_figures.Figures()
 
     def select(self, columns: str, rest: str = "") -> Iterator[tuple[Any, ...]]:
-        """Select columns of the spans. `rest` is SQL that follows the conditions."""
-        where = conditions(self.source, self.query)
-        return self.connection.execute(
-            f"SELECT {columns} FROM {self.source.spans.text} WHERE {where.text} {rest}",
-            (*self.source.spans.values, *where.values),
-        )
+        """Select columns of the spans of each source. `rest` is SQL that follows the conditions."""
+        for source in self.sources:
+            where = conditions(source, self.query)
+            yield from self.connection.execute(
+                f"SELECT {columns} FROM {source.spans.text} WHERE {where.text} {rest}",
+                (*source.spans.values, *where.values),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +154,13 @@ class _Counts:
     models: dict[str, Sums]
 
 
-def _is_of_time(query: Query) -> bool:
-    """Return whether the query only has conditions on time and Treadle's own calls.
+def _has_kept_sums(spans: _Spans) -> bool:
+    """Return whether the stored sums answer the query, and no segments were read anyway.
 
-    The stored sums can answer such a query.
+    The stored sums can answer a query that only has conditions on time and Treadle's own calls.
     """
-    return all(
-        each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
+    return spans.of_segments is None and all(
+        each.field is Field.START or each in OF_OTHERS.conditions for each in spans.query.conditions
     )
 
 
@@ -145,7 +171,7 @@ def _of_kept(spans: _Spans) -> _Counts:
     operations = groups_page(connection, GroupBy.OPERATION, query, limit=MAX_GROUPS).data
     models = groups_page(connection, GroupBy.MODEL, query, limit=MAX_GROUPS + 1).data
     odd = Source(Sql("spans s INDEXED BY spans_not_ok"), 0, Sql("s.status != 'ok'"))
-    statuses = dict(_Spans(connection, odd, query).select("s.status, count(*)", "GROUP BY 1"))
+    statuses = dict(_Spans(connection, (odd,), query).select("s.status, count(*)", "GROUP BY 1"))
     statuses["ok"] = total.totals.spans - sum(statuses.values())
     return _Counts(
         total,
@@ -156,23 +182,30 @@ def _of_kept(spans: _Spans) -> _Counts:
 
 
 def _of_spans(spans: _Spans) -> _Counts:
-    """Return the sums of the matching spans, in one scan."""
+    """Return the sums of the matching spans."""
     every = nothing()
     operations, statuses = defaultdict[str, int](int), defaultdict[str, int](int)
     models: dict[str, list[int]] = {}
-    where = conditions(spans.source, spans.query)
-    rows = spans.connection.execute(
-        f"""SELECT operation, status, model, {TOTALS} FROM (
-            SELECT s.operation, s.status, coalesce(s.model, '') AS model, {CONTRIBUTIONS}
-            FROM {spans.source.spans.text} WHERE {where.text}
-        ) GROUP BY 1, 2, 3""",
-        (*spans.source.spans.values, *where.values),
-    )
-    for operation, status, model, *counters in rows:
-        every = added(every, counters)
-        operations[plain(operation)] += counters[0]
+
+    def add(operation: str, status: str, model: str, counters: Sequence[int]) -> None:
+        every[:] = added(every, counters)
+        operations[operation] += counters[0]
         statuses[status] += counters[0]
-        models[plain(model)] = added(models.get(plain(model)) or nothing(), counters)
+        models[model] = added(models.get(model) or nothing(), counters)
+
+    for key, counters in spans.figures.sums.items():
+        add(*key, counters)
+    for source in spans.sources:
+        where = conditions(source, spans.query)
+        rows = spans.connection.execute(
+            f"""SELECT operation, status, model, {TOTALS} FROM (
+                SELECT s.operation, s.status, coalesce(s.model, '') AS model, {CONTRIBUTIONS}
+                FROM {source.spans.text} WHERE {where.text}
+            ) GROUP BY 1, 2, 3""",
+            (*source.spans.values, *where.values),
+        )
+        for operation, status, model, *totals in rows:
+            add(plain(operation), status, plain(model), totals)
     return _Counts(
         sums(*every),
         _most(operations),
@@ -204,16 +237,24 @@ def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
     if not spans.query.conditions:
         kept = "SELECT min(start_us), max(last_us) FROM traces"
         start_us, last_us = spans.connection.execute(kept).fetchone()
-    else:
-        last = "max(max(s.start_us, coalesce(s.end_us, s.start_us)))"
-        ((start_us, last_us),) = spans.select(f"min(s.start_us), {last}")
-    return start_us, last_us
+        return start_us, last_us
+    last = "max(max(s.start_us, coalesce(s.end_us, s.start_us)))"
+    bounds = [
+        (spans.figures.start_us, spans.figures.last_us),
+        *spans.select(f"min(s.start_us), {last}"),
+    ]
+    return (
+        min((first for first, _ in bounds if first is not None), default=None),
+        max((last for _, last in bounds if last is not None), default=None),
+    )
 
 
 def _labels(spans: _Spans) -> tuple[LabelCount, ...]:
-    if _is_of_time(spans.query):
+    if _has_kept_sums(spans):
         return label_counts(spans.connection, spans.query, limit=MAX_GROUPS).data
-    counts = defaultdict[str, int](int)
+    counts = Counter(
+        {label: count for label, count in spans.figures.labels.items() if is_shown(label)}
+    )
     alike = spans.select("s.labels, count(*)", "AND s.labels IS NOT NULL GROUP BY 1")
     for labels, count in alike:
         for label in filter(is_shown, json.loads(labels)):
@@ -239,6 +280,7 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
 
     Each duration takes eight bytes of memory.
     """
+    others = spans.figures
     every, first_token = array("q"), array("q")
     of_model = {packed(name): array("q") for name in models}
     worked = defaultdict[Any, "array[int]"](lambda: array("q"))
@@ -255,27 +297,37 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
             failed[tool] += is_error
             if work is not None:
                 worked[tool].append(work)
-    names = {plain(tool): tool for tool in calls}
-    most = _most({name: calls[tool] for name, tool in names.items()})
+    all_calls = others.calls + Counter({plain(tool): count for tool, count in calls.items()})
     return _Durations(
-        _ranks(every),
-        _ranks(first_token),
-        {plain(name): _ranks(values) for name, values in of_model.items()},
+        _ranks(every, others.durations),
+        _ranks(first_token, others.first_tokens),
+        {
+            plain(name): _ranks(values, others.of_models.get(plain(name), ()))
+            for name, values in of_model.items()
+        },
         tuple(
             ToolUsage(
                 name.removeprefix(TOOL_NAME_PREFIX),
                 count,
-                failed[names[name]],
-                _ranks(worked[names[name]]),
+                others.failed[name] + failed[pack_text(name)],
+                _ranks(worked[pack_text(name)], others.worked.get(name, ())),
             )
-            for name, count in most
+            for name, count in _most(all_calls)
         ),
     )
 
 
-def _ranks(values: Iterable[int]) -> Percentiles:
-    ordered = sorted(values)
-    n = len(ordered)
+def _ranks(values: "array[int]", others: "Sequence[Array]" = ()) -> Percentiles:
+    """Return the percentiles of all values."""
+    n = len(values) + sum(map(len, others))
     if n == 0:
         return Percentiles(0, None, None, None, None)
-    return Percentiles(n, *(ordered[-(-n * percent // 100) - 1] for percent in (50, 95, 99, 100)))
+    ranks = [-(-n * percent // 100) - 1 for percent in (50, 95, 99, 100)]
+    if not others:
+        ordered = sorted(values)
+        return Percentiles(n, *(ordered[rank] for rank in ranks))
+    import numpy
+
+    every = numpy.concatenate([*others, numpy.array(values, numpy.int64)])
+    every.partition(sorted(set(ranks)))
+    return Percentiles(n, *(int(every[rank]) for rank in ranks))
