@@ -19,8 +19,10 @@ export function Screen({ title, about, actions, fill = false, children }: Props)
   return (
     <div className={[styles.screen, fill ? styles.fill : ""].join(" ")}>
       <header className={styles.header}>
-        <h1 title={title}>{title}</h1>
-        {about && <div className={styles.about}>{about}</div>}
+        <div className={styles.heading}>
+          <h1 title={title}>{title}</h1>
+          {about && <div className={styles.about}>{about}</div>}
+        </div>
         {actions && <div className={styles.actions}>{actions}</div>}
       </header>
       <div className={styles.content}>{children}</div>

@@ -28,7 +28,8 @@ def _cost_source(value: str | None) -> CostSource | None:
 
 
 @lru_cache(4_096)
-def _shown_labels(labels: str | None) -> tuple[str, ...]:
+def shown_labels(labels: str | None) -> tuple[str, ...]:
+    """Return the labels of a span that lists show. `labels` is the column of the span."""
     return tuple(filter(is_shown, json.loads(labels))) if labels else ()
 
 
@@ -45,11 +46,13 @@ def _same_call(trace_id: str | None, span_id: str | None) -> SpanReference | Non
     return None if trace_id is None or span_id is None else SpanReference(trace_id, span_id)
 
 
-def _user(properties: str | None) -> str | None:
+def user_in(properties: str | None) -> str | None:
+    """Return the user in the column `properties` of a span."""
     return _property(properties, Field.USER)
 
 
-def _release(properties: str | None) -> str | None:
+def release_in(properties: str | None) -> str | None:
+    """Return the release in the column `properties` of a span."""
     return _property(properties, Field.RELEASE)
 
 
@@ -57,7 +60,8 @@ def _property(properties: str | None, name: str) -> str | None:
     return next((plain(value) for key, value in property_pairs(properties) if key == name), None)
 
 
-def _metadata(properties: str | None) -> Mapping[str, str]:
+def metadata_in(properties: str | None) -> Mapping[str, str]:
+    """Return the metadata in the column `properties` of a span."""
     pairs = ((plain(name), plain(value)) for name, value in property_pairs(properties))
     return {
         name.removeprefix(METADATA_PREFIX): value
@@ -66,9 +70,9 @@ def _metadata(properties: str | None) -> Mapping[str, str]:
     }
 
 
-_USER = From("s.properties", convert=_user)
-_RELEASE = From("s.properties", convert=_release)
-_METADATA = From("s.properties", convert=_metadata)
+_USER = From("s.properties", convert=user_in)
+_RELEASE = From("s.properties", convert=release_in)
+_METADATA = From("s.properties", convert=metadata_in)
 
 
 class ListedSpan(NamedTuple):
@@ -114,7 +118,7 @@ class ListedSpan(NamedTuple):
     cost_source: Annotated[CostSource | None, From("s.cost_source", convert=_cost_source)]
     counted: Annotated[bool, From("s.counted", convert=bool)]
     same_call: Annotated[SpanReference | None, From(*SAME_CALL, convert=_same_call)]
-    labels: Annotated[tuple[str, ...], From("s.labels", convert=_shown_labels)]
+    labels: Annotated[tuple[str, ...], From("s.labels", convert=shown_labels)]
     user: Annotated[str | None, _USER]
     release: Annotated[str | None, _RELEASE]
     metadata: Annotated[Mapping[str, str], _METADATA]
@@ -375,7 +379,7 @@ class Skeleton:
 
     `root` is the position of the span that names the trace. This is its true root, or the earliest
     span until the true root arrives. `start_us` is the first start, and `last_us` is the last known
-    moment.
+    moment. The labels, the user, the release and the metadata are those of the root.
 
     `revision` is the newest revision of the spans in the skeleton. Later changes are not included.
     """
@@ -386,6 +390,10 @@ class Skeleton:
     start_us: int
     last_us: int
     root: int | None
+    labels: tuple[str, ...]
+    user: str | None
+    release: str | None
+    metadata: Mapping[str, str]
     revision: int
     texts: tuple[str, ...]
     columns: Columns

@@ -183,6 +183,25 @@ def test_every_span_is_there_once_whatever_its_parents_say(
     assert all(parent < place for place, parent in enumerate(columns.parents))
 
 
+def test_skeleton_has_the_labels_user_release_and_metadata_of_the_root(
+    store: SqliteTraceStore,
+) -> None:
+    root = replace(
+        span("root", kind=SpanKind.RUN),
+        labels=("shop",),
+        user="ann",
+        release="1.4",
+        metadata={"tenant": "acme"},
+    )
+
+    found = skeleton(store, replace(span("below", "root"), user="bob"), root)
+
+    assert (found.labels, found.user, found.release) == (("shop",), "ann", "1.4")
+    assert found.metadata == {"tenant": "acme"}
+    other = skeleton(store, replace(span("alone"), trace_id="other"))
+    assert (other.labels, other.user, other.release, other.metadata) == ((), None, None, {})
+
+
 def test_unknown_trace_raises_not_found(store: SqliteTraceStore) -> None:
     with pytest.raises(NotFoundError, match="no trace 'nowhere'"):
         store.skeleton("nowhere")

@@ -25,7 +25,7 @@ interface Props {
 }
 
 const KEPT = "treadle.facets";
-const WIDE = "(min-width: 64rem)";
+const WIDE = "(min-width: 72rem)";
 
 function areFacetsWanted(): boolean {
   return matchMedia(WIDE).matches && localStorage.getItem(KEPT) !== "hidden";

@@ -13,7 +13,7 @@ import {
   useState,
 } from "react";
 import { ErrorNotice, Loading } from "../States";
-import { type Column, fittingColumns, tracksOf } from "./columns";
+import { type Column, fittingColumns, tracksOf, type Widths } from "./columns";
 import styles from "./DataTable.module.css";
 import { NewRows } from "./NewRows";
 import type { RowSelection } from "./rowSelection";
@@ -35,6 +35,8 @@ export interface TableProps<Row extends RowData> {
   columns: readonly Column<Row>[];
   /** The shown columns (`useTableSearch`). */
   shown: readonly Column<Row>[];
+  /** Whether a person chose these columns. The list then scrolls if they do not fit. */
+  areChosen?: boolean;
   list: RowList<Row>;
   /** A constant. */
   idOf: (row: Row) => string;
@@ -78,8 +80,8 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
   const grid = useRef<HTMLDivElement>(null);
   const body = useRef<Rows>(null);
   const { isNarrow, width } = useListWidth(grid);
-  const shown = useShown(props, isNarrow ? null : width);
   const [widths, setWidths] = useColumnWidths(what);
+  const shown = useShown(props, isNarrow ? null : width, widths);
   const { isHeld, settle, putIn } = usePutIn(grid, list);
   const table = useTableModel({ columns, shown, rows: list.rows, idOf, order, onOrder });
   const [activeId, setActiveId] = useState<string | null>(peeked ?? null);
@@ -175,7 +177,10 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
         />
       </div>
       {props.actions}
-      <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }}>
+      <TableFoot
+        {...{ what, list, columns, order, onOrder, isNarrow }}
+        leftOut={props.shown.filter((column) => !shown.includes(column))}
+      >
         <NewRows what={what} waiting={list.waiting} isHeld={isHeld} onPutIn={putIn} />
       </TableFoot>
     </div>
@@ -185,17 +190,18 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
 const PADDING_REM = 1;
 const CHECKBOX_REM = 2;
 
-/** The shown columns, or those that fit while the panel of a row is next to the list. */
+/** The shown columns, or those that fit. All chosen columns are shown if no panel is open. */
 function useShown<Row extends RowData>(
-  { shown, peeked, order, selection }: TableProps<Row>,
+  { shown, areChosen = false, peeked, order, selection }: TableProps<Row>,
   width: number | null,
+  widths: Widths,
 ): readonly Column<Row>[] {
-  const isBeside = peeked !== undefined && width !== null;
+  const mustFit = width !== null && (peeked !== undefined || !areChosen);
   const isSelectable = selection !== undefined;
   return useMemo(() => {
-    if (!isBeside) return shown;
+    if (!mustFit) return shown;
     const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
     const taken = PADDING_REM + (isSelectable ? CHECKBOX_REM : 0);
-    return fittingColumns(shown, width / rem - taken, order.sort);
-  }, [shown, isBeside, isSelectable, width, order.sort]);
+    return fittingColumns(shown, width / rem - taken, order.sort, widths);
+  }, [shown, mustFit, isSelectable, width, order.sort, widths]);
 }

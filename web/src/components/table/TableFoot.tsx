@@ -15,16 +15,23 @@ interface Props<Row> {
   order: Order;
   onOrder: (order: Order) => void;
   isNarrow: boolean;
+  /** Shown columns for which the list has no room. */
+  leftOut: readonly Column<Row>[];
   /** New rows: here the button covers no row that a person may be about to click. */
   children: ReactNode;
 }
 
 export function TableFoot<Row>(props: Props<Row>) {
-  const { what, list, columns, order, onOrder, isNarrow, children } = props;
+  const { what, list, columns, order, onOrder, isNarrow, leftOut, children } = props;
   const orders = ordersOf(columns);
   return (
     <footer className={styles.foot}>
       <span role="status">{loaded(what, list)}</span>
+      {leftOut.length > 0 && (
+        <span title="The list is too narrow for these columns. Close the filters or the panel, or choose the columns yourself.">
+          No room for {leftOut.map((column) => column.name).join(", ")}
+        </span>
+      )}
       {children}
       {isNarrow && orders.length > 0 && (
         <Select

@@ -19,10 +19,18 @@ const COLUMNS = [
 
 const ids = (columns: readonly Column<null>[]) => columns.map((each) => each.id).join(" ");
 
-test("next to a panel the name and the sorted column stay, then what fits", () => {
+test("in a narrow list the name and the sorted column stay, then what fits", () => {
   expect(ids(fittingColumns(COLUMNS, 10, "cost"))).toBe("name cost");
   expect(ids(fittingColumns(COLUMNS, 24, "cost"))).toBe("name status cost");
   expect(ids(fittingColumns(COLUMNS, 99, "cost"))).toBe("name status error model cost");
+});
+
+test("an optional column is left out first, and a chosen width counts", () => {
+  const columns = COLUMNS.map((each) =>
+    each.id === "status" ? { ...each, optional: true } : each,
+  );
+  expect(ids(fittingColumns(columns, 26, "cost"))).toBe("name error cost");
+  expect(ids(fittingColumns(columns, 26, "cost", { error: 10 }))).toBe("name cost");
 });
 
 test("a list of errors shows the errors, unless a person chose the columns", () => {

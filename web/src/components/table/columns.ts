@@ -14,6 +14,8 @@ export interface Column<Row> {
   align?: "end";
   /** The sort key of the server. */
   sort?: Sort;
+  /** Left out first if the list is too narrow for all columns. */
+  optional?: boolean;
   /** Hidden by default. */
   hidden?: boolean;
   /** Whether a query makes it visible by default. */
@@ -69,18 +71,22 @@ export function tracksOf<Row>(
 
 /**
  * The columns that fit into a width in rem: the link, the sorted column, then the others in order.
+ * Optional columns come last.
  */
 export function fittingColumns<Row>(
   columns: readonly Column<Row>[],
   width: number,
   sort: Sort,
+  widths: Widths = {},
 ): readonly Column<Row>[] {
+  const widthOf = (column: Column<Row>) => widths[column.id] ?? column.width;
   const needed = columns.filter((column) => column.isLink || column.sort === sort);
   const fitting = new Set(needed);
-  let left = width - needed.reduce((sum, column) => sum + column.width, 0);
-  for (const column of columns) {
+  let left = width - needed.reduce((sum, column) => sum + widthOf(column), 0);
+  const byNeed = columns.toSorted((a, b) => Number(a.optional ?? 0) - Number(b.optional ?? 0));
+  for (const column of byNeed) {
     if (fitting.has(column)) continue;
-    left -= column.width;
+    left -= widthOf(column);
     if (left < 0) break;
     fitting.add(column);
   }

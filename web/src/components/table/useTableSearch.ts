@@ -15,6 +15,7 @@ export function useTableSearch<Row>(columns: readonly Column<Row>[]) {
   );
   return {
     shown,
+    areChosen: search.columns !== undefined,
     onShown: (ids: ReadonlySet<string>) => change({ columns: columnsText(columns, ids) }),
     order: { sort: search.sort ?? "time", ascending: search.ascending === "true" } as Order,
     onOrder: ({ sort, ascending }: Order) =>

@@ -7,6 +7,7 @@ import type { RunSummary, ThreadSummary } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { CopyButton } from "../../components/CopyButton";
+import { Origin, originOf } from "../../components/Origin";
 import { written } from "../../components/query/editing";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useRowList } from "../../components/table/useRowList";
@@ -53,7 +54,7 @@ export function ThreadScreen() {
     <Screen
       title={found ? shortTitle(found) : "Thread"}
       fill
-      about={found && <Sums thread={found} />}
+      about={found && <Sums thread={found} runs={runs.rows} />}
       actions={
         <>
           <CompareWith of={threadId} />
@@ -102,7 +103,8 @@ function shortTitle(thread: ThreadSummary): string {
   return visible(left > 0 ? `${shown}…` : shown);
 }
 
-function Sums({ thread }: { thread: ThreadSummary }) {
+/** The sums, and the origin of the runs that are loaded. */
+function Sums({ thread, runs }: { thread: ThreadSummary; runs: readonly RunSummary[] }) {
   const { sums } = thread;
   return (
     <>
@@ -116,9 +118,7 @@ function Sums({ thread }: { thread: ThreadSummary }) {
       {thread.models.map((model) => (
         <code key={model}>{visible(model)}</code>
       ))}
-      {thread.labels.map((label) => (
-        <Badge key={label}>{visible(label)}</Badge>
-      ))}
+      <Origin of={{ ...originOf(runs), labels: thread.labels }} list="/threads" />
     </>
   );
 }

@@ -31,7 +31,7 @@ export function ThreadsScreen() {
 }
 
 function ThreadTable({ query }: { query: string }) {
-  const { shown, order, onOrder, isLive } = useTableSearch(THREAD_COLUMNS);
+  const { shown, areChosen, order, onOrder, isLive } = useTableSearch(THREAD_COLUMNS);
   const list = useRowList({
     key: ["threads", query, order],
     read: (cursor, signal) => {
@@ -52,6 +52,7 @@ function ThreadTable({ query }: { query: string }) {
       what="threads"
       columns={THREAD_COLUMNS}
       shown={shown}
+      areChosen={areChosen}
       list={list}
       idOf={threadId}
       linkOf={(thread) => ({ to: "/threads/$threadId", params: { threadId: thread.thread_id } })}

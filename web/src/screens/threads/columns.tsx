@@ -13,7 +13,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "title",
     name: "Thread",
-    width: 13,
+    width: 12,
     grows: 4,
     isLink: true,
     cell: (thread) => visible(titleOf(thread)),
@@ -29,7 +29,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "runs",
     name: "Runs",
-    width: 4,
+    width: 3.5,
     align: "end",
     narrow: true,
     unit: (thread) => unit(thread.runs, "run"),
@@ -38,7 +38,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "errors",
     name: "Errors",
-    width: 4.5,
+    width: 4,
     align: "end",
     narrow: (thread) => thread.sums.faults > 0,
     unit: (thread) => unit(thread.sums.faults, "error"),
@@ -66,13 +66,13 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "models",
     name: "Models",
-    width: 10,
+    width: 8,
     cell: (thread) => <Names names={thread.models} />,
   },
   {
     id: "labels",
     name: "Labels",
-    width: 8,
+    width: 6.5,
     grows: 1,
     cell: (thread) => <Labels labels={thread.labels} />,
   },

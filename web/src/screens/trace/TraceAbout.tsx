@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
+import { Origin, originOf } from "../../components/Origin";
 import { cost, count, duration, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { sumsOf } from "./model/notable";
@@ -48,6 +49,7 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
       <Link to="/threads/$threadId" params={{ threadId }} search={{ run: runId }}>
         Thread
       </Link>
+      <Origin of={originOf([skeleton])} list="/runs" />
     </>
   );
 }

@@ -55,7 +55,7 @@ export function RunsScreen() {
 }
 
 function RunTable({ query }: { query: string }) {
-  const { shown, order, onOrder, isLive, peeked, onPeek } = useTableSearch(RUN_COLUMNS);
+  const { shown, areChosen, order, onOrder, isLive, peeked, onPeek } = useTableSearch(RUN_COLUMNS);
   const list = useRowList({
     key: ["runs", query, order],
     read: (cursor, signal) => {
@@ -89,6 +89,7 @@ function RunTable({ query }: { query: string }) {
         what="runs"
         columns={RUN_COLUMNS}
         shown={shown}
+        areChosen={areChosen}
         list={list}
         idOf={runId}
         linkOf={(run) => ({ to: "/runs/$runId", params: { runId: run.run_id } })}

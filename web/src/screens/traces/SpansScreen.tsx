@@ -70,7 +70,7 @@ function useSearchesText(query: string): boolean {
 
 function SpanTable({ query }: { query: string }) {
   const isSearch = useSearchesText(query);
-  const { shown, order, onOrder, isLive, peeked, onPeek } = useTableSearch(SPAN_COLUMNS);
+  const { shown, areChosen, order, onOrder, isLive, peeked, onPeek } = useTableSearch(SPAN_COLUMNS);
   const hitsShown = useMemo(() => hitColumns(shown), [shown]);
   const list = useRowList<SpanRow>({
     key: [isSearch ? "hits" : "spans", query, order],
@@ -102,6 +102,7 @@ function SpanTable({ query }: { query: string }) {
         what="spans"
         columns={isSearch ? HIT_COLUMNS : SPAN_COLUMNS}
         shown={isSearch ? hitsShown : shown}
+        areChosen={areChosen}
         list={list}
         idOf={spanKey}
         linkOf={(span) => ({

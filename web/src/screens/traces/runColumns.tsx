@@ -14,7 +14,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "title",
     name: "Run",
-    width: 14,
+    width: 11,
     grows: 4,
     isLink: true,
     cell: (run) => visible(runTitle(run).slice(0, 300)),
@@ -22,7 +22,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "status",
     name: "Status",
-    width: 7,
+    width: 6,
     narrow: (run) => run.status !== "ok",
     cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
   },
@@ -63,7 +63,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "errors",
     name: "Errors",
-    width: 4.5,
+    width: 4,
     align: "end",
     narrow: (run) => run.sums.faults > 0,
     unit: (run) => unit(run.sums.faults, "error"),
@@ -87,7 +87,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "labels",
     name: "Labels",
-    width: 9,
+    width: 6,
     grows: 1,
     cell: (run) => <Labels labels={run.labels} />,
   },

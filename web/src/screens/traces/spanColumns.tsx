@@ -19,7 +19,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "name",
     name: "Span",
-    width: 11.5,
+    width: 11,
     grows: 3,
     isLink: true,
     cell: (span) => (
@@ -50,7 +50,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "started",
     name: "Started",
-    width: 6.5,
+    width: 6,
     sort: "time",
     narrow: true,
     cell: (span) => <Ago at={span.start_us} />,
@@ -66,7 +66,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "duration",
     name: "Duration",
-    width: 5,
+    width: 5.5,
     align: "end",
     sort: "duration",
     narrow: (span) => span.duration_us !== null,
@@ -83,13 +83,14 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     id: "ttft",
     name: "First token",
     width: 5.5,
+    optional: true,
     align: "end",
     cell: (span) => (span.kind === "model" ? duration(span.time_to_first_token_us) : ""),
   },
   {
     id: "tokens",
     name: "Tokens",
-    width: 6,
+    width: 7,
     align: "end",
     sort: "tokens",
     cell: (span) => (isModelCall(span.kind) ? inAndOut(span.tokens) : ""),

@@ -8,7 +8,14 @@ from typing import NamedTuple
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
 from treadle.spans.totals import CALL_KINDS
-from treadle.traces.store.results import Columns, Skeleton
+from treadle.traces.store.results import (
+    Columns,
+    Skeleton,
+    metadata_in,
+    release_in,
+    shown_labels,
+    user_in,
+)
 from treadle.traces.store.statements import packed, plain
 
 
@@ -64,8 +71,10 @@ _MISSING_ROW = _Row(
 """The row of a parent that never arrived."""
 
 _TRACE = """
-    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root
-    FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
+    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root,
+        s.labels, s.properties
+    FROM traces t JOIN runs r ON r.run_id = t.run_id LEFT JOIN spans s ON s.id = t.root
+    WHERE t.trace_id = ?"""
 _SPANS = """
     SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
         duration_us, ttft_us, input_tokens, output_tokens, cost_nano, counted, same_as, revision
@@ -80,7 +89,7 @@ def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
             f"There is no trace {trace_id!r}.",
             hint="`treadle traces list` shows what was recorded.",
         )
-    key, run_id, thread_id, start_us, last_us, root = map(plain, found)
+    key, run_id, thread_id, start_us, last_us, root, labels, properties = map(plain, found)
     rows = _rows(connection.execute(_SPANS, (key,)).fetchall())
     texts: dict[str, int] = {}
     columns = _columns(arrange(rows), texts, start_us)
@@ -92,6 +101,10 @@ def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
         start_us=start_us,
         last_us=last_us,
         root=None if root_id is None else columns.span_ids.index(root_id),
+        labels=shown_labels(labels),
+        user=user_in(properties),
+        release=release_in(properties),
+        metadata=metadata_in(properties),
         revision=max(row.revision for row in rows),
         texts=tuple(texts),
         columns=columns,

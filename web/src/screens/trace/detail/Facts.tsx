@@ -43,9 +43,6 @@ function who(span: Span): Fact[] {
   return [
     ...(span.model === null ? [] : [["Model", span.model] as const]),
     ...(span.provider === null ? [] : [["Provider", span.provider] as const]),
-    ...(span.user === null ? [] : [["User", span.user] as const]),
-    ...(span.release === null ? [] : [["Release", span.release] as const]),
-    ...Object.entries(span.metadata).map(([key, value]) => [key, String(value)] as const),
     ...(finish ? [["Finish reason", finish] as const] : []),
     ...(typeof stopped === "string" ? [["Stopped", stopped] as const] : []),
   ];

@@ -2,7 +2,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SpanContent } from "../../../api/schema";
-import { Badge } from "../../../components/Badge";
 import { Button } from "../../../components/Button";
 import { CopyButton } from "../../../components/CopyButton";
 import { JsonView } from "../../../components/JsonView";
@@ -56,15 +55,6 @@ export function Metadata({ content, tree, place, onReveal }: Props) {
         )}
       </Part>
       <Times content={content} />
-      {span.labels.length > 0 && (
-        <Part title="Labels">
-          <p className={styles.labels}>
-            {span.labels.map((label) => (
-              <Badge key={label}>{visible(label.slice(0, 200))}</Badge>
-            ))}
-          </p>
-        </Part>
-      )}
       <Links content={content} />
       <Part title="Attributes">
         <JsonView value={span.attributes} />

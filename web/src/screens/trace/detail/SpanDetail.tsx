@@ -2,6 +2,7 @@
 import type { SpanContent } from "../../../api/schema";
 import { Badge, KindMark, StatusBadge } from "../../../components/Badge";
 import { JsonView } from "../../../components/JsonView";
+import { Origin, originOf } from "../../../components/Origin";
 import { ErrorNotice, Loading } from "../../../components/States";
 import { Tabs } from "../../../components/Tabs";
 import { visible } from "../../../text/visible";
@@ -82,6 +83,9 @@ function OpenSpan({
         </div>
         <DetailActions span={span} />
         <Facts span={span} isCounted={!has(tree, place, FLAG.uncounted | FLAG.elsewhere)} />
+        <p className={styles.labels}>
+          <Origin of={originOf([span])} list="/traces" />
+        </p>
         <SameCallNote sameCall={content.same_call} />
       </header>
       <Tabs<DetailTab>

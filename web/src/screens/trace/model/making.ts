@@ -36,6 +36,10 @@ export function skeletonOf(spans: readonly MadeSpan[]): Skeleton {
     start_us: 1_000,
     last_us: 1_000 + Math.max(...ends, 1),
     root: 0,
+    labels: [],
+    user: null,
+    release: null,
+    metadata: {},
     revision: 1,
     texts,
     columns: {

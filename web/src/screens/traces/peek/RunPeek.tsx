@@ -7,9 +7,9 @@ import { KindMark, runStatus, StatusBadge } from "../../../components/Badge";
 import { Keys } from "../../../components/Keys";
 import { Messages } from "../../../components/messages/Messages";
 import { textMessage } from "../../../components/messages/message";
+import { Origin, originOf } from "../../../components/Origin";
 import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
-import { Labels } from "../../../components/table/cells";
 import { cost, count, duration } from "../../../format/numbers";
 import { exactMoment, moment } from "../../../format/times";
 import { visible } from "../../../text/visible";
@@ -96,12 +96,10 @@ function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
             {visible(run.thread_id.slice(0, 100))}
           </Link>
         </Fact>
-        {run.labels.length > 0 && (
-          <Fact name="Labels">
-            <Labels labels={run.labels} />
-          </Fact>
-        )}
       </dl>
+      <p className={styles.origin}>
+        <Origin of={originOf([run])} list="/runs" />
+      </p>
     </header>
   );
 }

@@ -9,6 +9,7 @@ import { Keys } from "../../../components/Keys";
 import { messagesInText } from "../../../components/messages/chat";
 import { Messages } from "../../../components/messages/Messages";
 import type { Message } from "../../../components/messages/message";
+import { Origin, originOf } from "../../../components/Origin";
 import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
 import { counted } from "../../../format/numbers";
@@ -82,6 +83,11 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
             <AskAnalyst />
           </div>
           {read.data && <Facts span={read.data.span} isCounted={row?.counted ?? true} />}
+          {row && (
+            <p className={styles.origin}>
+              <Origin of={originOf([row])} list="/traces" />
+            </p>
+          )}
           {read.data && <SameCallNote sameCall={read.data.same_call} />}
         </header>
       )}
