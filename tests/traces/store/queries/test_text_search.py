@@ -143,6 +143,28 @@ def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
     assert matched(hit) == ["needle"]
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("no order", "I cannot find it: NO order, no_order", ["NO", "order", "no", "order"]),
+        ('"no order"', "Is there no order? No order 18!", ["no order", "No order"]),
+        ("zurich", "Zürich and Zu\u0308rich, not Zurichsee", ["Zürich", "Zu\u0308rich"]),
+        ("ZÜRICH", "from zurich", ["zurich"]),
+        ("time*", "a timeout of its lifetime", ["time"]),
+        ('"50%"', "50% of 150%", ["50%"]),
+    ],
+)
+def test_the_marks_of_a_hit_are_the_matches_of_the_query(
+    tmp_path: Path, query: str, text: str, marked: list[str]
+) -> None:
+    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store.write([replace(span("a"), output=text, input="", name="y")]).result()
+    (hit,) = store.search(parse_query(query, now_us=0), limit=1).data
+    store.close()
+
+    assert matched(hit) == marked
+
+
 def test_search_goes_on_after_its_cursor(store: SqliteTraceStore) -> None:
     query = parse_query("done", now_us=0)
     first = store.search(query, limit=2)

@@ -20,3 +20,8 @@ test("what was found is marked, and nothing is lost", () => {
 test("a range counts whole characters, not the halves that JavaScript has", () => {
   expect(shown("😀 café 😀x", [[2, 6]])).toBe("😀 [café] 😀x");
 });
+
+test("pieces begin at the given character", () => {
+  const cut = pieces("😀 far before a timeout", [[15, 22]], 12);
+  expect(cut.map(({ text }) => text)).toEqual([" a ", "timeout"]);
+});

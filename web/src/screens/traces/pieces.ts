@@ -6,11 +6,15 @@ export interface Piece {
   isFound: boolean;
 }
 
-/** `ranges` count characters (code points), as on the server; they are in order. */
-export function pieces(excerpt: string, ranges: readonly (readonly number[])[]): Piece[] {
+/** `ranges` and `start` count characters (code points), as on the server; ranges are in order. */
+export function pieces(
+  excerpt: string,
+  ranges: readonly (readonly number[])[],
+  start = 0,
+): Piece[] {
   const characters = [...excerpt];
   const cut: Piece[] = [];
-  let at = 0;
+  let at = start;
   const put = (until: number, isFound: boolean) => {
     if (until > at) cut.push({ from: at, text: characters.slice(at, until).join(""), isFound });
     at = Math.max(at, until);

@@ -1,12 +1,11 @@
 """Pages of spans in any order, and pages of the spans that contain a text, with excerpts."""
 
-import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Unpack
 
 from treadle.errors import UsageError
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort, SortKey
+from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import (
     Page,
     Pagination,
@@ -26,6 +25,7 @@ from treadle.traces.store.queries.conditions import (
     register_holds,
     resolved,
 )
+from treadle.traces.store.queries.excerpts import Matches
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.results import LISTED_SPAN, FoundIn, Hit, ListedSpan
 from treadle.traces.store.statements import plain
@@ -235,36 +235,29 @@ def search_page(
             "The query has no text to search for.", hint="Add a word, or a phrase in quotes."
         )
     page = spans_page(connection, query, **part)
-    wanted = re.compile("|".join(map(_regex, terms)), re.IGNORECASE)
-    hits = tuple(_hit(connection, span, wanted) for span in page.data)
+    matches = Matches(terms)
+    hits = tuple(_hit(connection, span, matches) for span in page.data)
     return Page(hits, page.pagination)
 
 
-def _regex(term: Condition) -> str:
-    text = str(term.values[0])
-    start = r"(?<!\w)" if text[:1].isalnum() else ""
-    end = r"(?!\w)" if text[-1:].isalnum() and term.operator is Operator.CONTAINS else ""
-    return f"{start}{re.escape(text)}{end}|{re.escape(text)}"
-
-
-def _hit(connection: sqlite3.Connection, span: ListedSpan, wanted: re.Pattern[str]) -> Hit:
+def _hit(connection: sqlite3.Connection, span: ListedSpan, matches: Matches) -> Hit:
     found = connection.execute(
         "SELECT name, input, output FROM texts WHERE rowid = ?", (span.key,)
     ).fetchone()
     texts = dict(zip(_COLUMNS, (plain(text) or "" for text in found or ("", "", "")), strict=True))
     for column in reversed(_COLUMNS):
-        if match := wanted.search(texts[column]):
-            return _excerpt(span, column, texts[column], match, wanted)
-    # The matched text has other accents than the query. A search that ignores accents would find
-    # its position, but is not worth the effort.
+        if ranges := matches.ranges(texts[column]):
+            return _excerpt(span, column, texts[column], ranges)
+    # The index finds some texts whose characters differ from those of the query, such as ß for ss.
     column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
     return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
 
 
 def _excerpt(
-    span: ListedSpan, column: FoundIn, text: str, match: re.Match[str], wanted: re.Pattern[str]
+    span: ListedSpan, column: FoundIn, text: str, ranges: Sequence[tuple[int, int]]
 ) -> Hit:
-    start = max(0, match.start() - _BEFORE)
-    excerpt = text[start : match.end() + _AFTER]
-    ranges = tuple(each.span() for each in wanted.finditer(excerpt) if each.end() > each.start())
-    return Hit(span, column, excerpt, ranges)
+    first = ranges[0]
+    start = max(0, first[0] - _BEFORE)
+    excerpt = text[start : first[1] + _AFTER]
+    inside = ((begin - start, end - start) for begin, end in ranges)
+    return Hit(span, column, excerpt, tuple(each for each in inside if each[1] <= len(excerpt)))
