@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.spans.naive_counts import naive_counted
 from tests.spans.runs import span
 from tests.traces.store.dumps import dump
+from tests.traces.store.queries.naive import naive_faults
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus, more_complete
 from treadle.spans.totals import totals
@@ -97,19 +98,12 @@ def expected(kept: Sequence[Span]) -> list[int]:
         sum(one.tokens.input or 0 for one in models),
         sum(round((one.cost or 0) * 1e9) for one in models),
         sum(one.status is SpanStatus.ERROR for one in kept),
-        naive_faults(kept),
+        len(naive_faults(kept)),
         sum(min(one.duration_us or 0, 10**12) for one in kept),
     ]
 
 
 SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors, faults, busy_us"
-
-
-def naive_faults(spans: Sequence[Span]) -> int:
-    """The number of failed spans without a failed child."""
-    failed = [one for one in spans if one.status is SpanStatus.ERROR]
-    parents = {(one.trace_id, one.parent_id) for one in failed if one.parent_id != one.span_id}
-    return sum((one.trace_id, one.span_id) not in parents for one in failed)
 
 
 @settings(max_examples=40, deadline=None)

@@ -46,6 +46,7 @@ from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Page, Query, any_of
 from treadle.traces.store.results import (
     Hit,
+    ListedError,
     ListedSpan,
     Percentiles,
     RunSummary,
@@ -123,6 +124,9 @@ def _print_page(
     return 0
 
 
+_QUESTION_BEFORE_ERROR = 40
+"""The maximum number of characters of a question that is followed by an error."""
+
 _RUNS = ("TRACE", "STARTED", "STATUS", "TOOK", "SPANS", "TOKENS", "COST", "QUESTION")
 _THREADS = ("THREAD", "LAST", "RUNS", "SPANS", "TOKENS", "COST", "QUESTION")
 _SPANS = ("TRACE", "STARTED", "STATUS", "TOOK", "TOKENS", "COST", "SPAN")
@@ -135,7 +139,7 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
         run.status.value,
         duration(run.duration_us),
         *_sums_cells(run.sums),
-        _subject(run.name, run.question),
+        _with_error(_subject(run.name, run.question), run.error),
     )
 
 
@@ -145,7 +149,7 @@ def _thread_row(thread: ThreadSummary) -> tuple[str, ...]:
         when(thread.last_us),
         str(thread.runs),
         *_sums_cells(thread.sums),
-        _subject("", thread.title),
+        _with_error(_subject("", thread.title), thread.error),
     )
 
 
@@ -161,6 +165,14 @@ def _span_row(span: ListedSpan) -> tuple[str, ...]:
         UNKNOWN if span.cost is None else cost(span.cost),
         f"{span.name}  {content}",
     )
+
+
+def _with_error(subject: str, error: ListedError | None) -> str:
+    """Return the beginning of a question, and the name, the type and the message of an error."""
+    if error is None:
+        return subject
+    known = filter(None, (error.name, error.error_type, error.message))
+    return f"{one_line(subject, _QUESTION_BEFORE_ERROR)}  ✗ {': '.join(known)}"
 
 
 def _sums_cells(sums: Sums) -> tuple[str, str, str]:

@@ -74,6 +74,7 @@ class RunRow(AnswerPart):
     metadata: dict[str, str] | None = if_any()
     question: str | None = if_any()
     answer: str | None = if_any()
+    error: str | None = if_any()
 
 
 class SumsRow(AnswerPart):
@@ -162,6 +163,7 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
         metadata=_metadata(run.metadata),
         question=short(run.question, characters),
         answer=short(run.answer, characters),
+        error=short(run.error.message if run.error else None, max(characters, 40)),
     )
 
 

@@ -192,13 +192,33 @@ QUESTION = """coalesce(s.input_preview, (
 """SQL of the question of the root `s`: its input, or else that of the first model call."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedError:
+    """The span that caused an error of a run, with the beginning of its message."""
+
+    trace_id: str
+    span_id: str
+    name: str
+    error_type: str | None
+    message: str | None
+
+
+STATUS_OF_ROOT = "iif(t.rooted, s.status, 'unfinished')"
+"""SQL of the status of a run from its root `s` and the root's trace `t`.
+
+If the root has not arrived, `s` is the earliest span, whose status is not that of the run.
+"""
+DURATION_OF_ROOT = "iif(t.rooted, s.duration_us, NULL)"
+
+
 class RunSummary(NamedTuple):
     """A run as lists show it.
 
     `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
     root's input and output. If the root has no input, `question` is that of the first model call of
     its trace. The user, the release and the metadata are those of the root. `duration_us` is the
-    duration of the root. It is None while the root is unfinished.
+    duration of the root. While the root is unfinished or has not arrived, `duration_us` is None and
+    `status` is `unfinished`. `error` is the earliest failed span without a failed child.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
@@ -208,10 +228,11 @@ class RunSummary(NamedTuple):
     name: Annotated[str, From("s.name")]
     question: Annotated[str | None, From(QUESTION)]
     answer: Annotated[str | None, From("s.output_preview")]
-    status: Annotated[SpanStatus, From("s.status", convert=SpanStatus)]
+    status: Annotated[SpanStatus, From(STATUS_OF_ROOT, convert=SpanStatus)]
+    error: ListedError | None
     start_us: int
     last_us: int
-    duration_us: Annotated[int | None, From("s.duration_us")]
+    duration_us: Annotated[int | None, From(DURATION_OF_ROOT)]
     models: tuple[str, ...]
     labels: tuple[str, ...]
     user: Annotated[str | None, _USER]
@@ -220,7 +241,7 @@ class RunSummary(NamedTuple):
     sums: Annotated[Sums, _SUMS_OF_ROW]
 
 
-RUN_SUMMARY = Selection(RunSummary, "g", given=("models", "labels"))
+RUN_SUMMARY = Selection(RunSummary, "g", given=("models", "labels", "error"))
 """Reads a `RunSummary` from runs `g`, their root spans `s`, and the traces `t` of these spans."""
 
 
@@ -232,13 +253,14 @@ class ThreadSummary(NamedTuple):
     """A thread as lists show it.
 
     `title` is the question of its first run. If the run has no question, `title` is the name of its
-    root span. `user` is the user of its first run.
+    root span. `user` is the user of its first run. `error` is that of the newest run with an error.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
     thread_id: str
     title: Annotated[str | None, From(QUESTION, "s.name", convert=_title)]
     runs: int
+    error: ListedError | None
     start_us: int
     last_us: int
     models: tuple[str, ...]
@@ -247,7 +269,7 @@ class ThreadSummary(NamedTuple):
     sums: Annotated[Sums, _SUMS_OF_ROW]
 
 
-THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels"))
+THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels", "error"))
 """Reads a `ThreadSummary` from threads `g` and the root spans `s` of their first runs."""
 
 

@@ -31,6 +31,7 @@ class NaiveSpan:
     run: str
     thread: str
     counted: bool
+    fault: bool
     properties: Mapping[str, str]
     labels: tuple[str, ...]
 
@@ -71,6 +72,7 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
     run_of = {trace: own if own is not None else trace for trace, own in runs.items()}
     threads = _threads(spans.values(), run_of)
     counted_keys = naive_counted(spans.values())
+    faults = naive_faults(spans.values())
     found = []
     for key, span in spans.items():
         run = run_of[span.trace_id]
@@ -80,8 +82,16 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
         properties = _properties(root) | _properties(span)
         labels = tuple(sorted({*span.labels, *_inherited_labels(root)}))
         counted = key in counted_keys
-        found.append(NaiveSpan(span, run, own_thread, counted, properties, labels))
+        fault = key in faults
+        found.append(NaiveSpan(span, run, own_thread, counted, fault, properties, labels))
     return found
+
+
+def naive_faults(spans: Iterable[Span]) -> set[tuple[str, str]]:
+    """The identities of the failed spans without a failed child."""
+    failed = [span for span in spans if span.status is SpanStatus.ERROR]
+    parents = {(span.trace_id, span.parent_id) for span in failed if span.parent_id != span.span_id}
+    return {key for span in failed if (key := (span.trace_id, span.span_id)) not in parents}
 
 
 def _root(spans: Iterable[Span], trace_id: str) -> Span | None:
@@ -243,6 +253,7 @@ class NaiveSums:
     tool_calls: int
     failed: int
     errors: int
+    faults: int
     unfinished: int
     input: int
     output: int
@@ -293,6 +304,7 @@ def sums(spans: Sequence[NaiveSpan]) -> NaiveSums:
         tool_calls=len(tools),
         failed=sum(found.span.status is SpanStatus.ERROR for found in (*counted, *tools)),
         errors=sum(found.span.status is SpanStatus.ERROR for found in spans),
+        faults=sum(found.fault for found in spans),
         unfinished=sum(found.span.status is SpanStatus.UNFINISHED for found in spans),
         input=sum(found.span.tokens.input or 0 for found in counted),
         output=sum(found.span.tokens.output or 0 for found in counted),

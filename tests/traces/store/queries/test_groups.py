@@ -124,6 +124,7 @@ def plain(sums: Sums) -> naive.NaiveSums:
         tool_calls=totals.tool_calls,
         failed=totals.failed,
         errors=sums.errors,
+        faults=sums.faults,
         unfinished=sums.unfinished,
         input=totals.tokens.input or 0,
         output=totals.tokens.output or 0,

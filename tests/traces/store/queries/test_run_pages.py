@@ -1,19 +1,25 @@
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spans.runs import span
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.random_spans import random_query
-from treadle.spans.span import Trace, true_root
+from treadle.spans.span import Span, SpanKind, SpanStatus, Trace, true_root
+from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import run_pages
-from treadle.traces.store.results import RunSummary, ThreadSummary
+from treadle.traces.store.results import ListedError, RunSummary, ThreadSummary
 
 SEEDS = st.integers(0, 1 << 32)
 _OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)
@@ -44,6 +50,17 @@ class NaiveRun:
         return next(each for each in first if each.span is root)
 
 
+def first_faults(spans: list[naive.NaiveSpan]) -> list[tuple[str, str] | None]:
+    """The earliest failed spans without a failed child. Several may start in one microsecond."""
+    failed = [each.span for each in spans if each.fault]
+    first = min((each.start_us for each in failed), default=None)
+    return [(e.trace_id, e.span_id) for e in failed if e.start_us == first] or [None]
+
+
+def _error(error: ListedError | None) -> tuple[str, str] | None:
+    return None if error is None else (error.trace_id, error.span_id)
+
+
 def naive_runs(spans: list[naive.NaiveSpan]) -> list[NaiveRun]:
     runs: dict[str, list[naive.NaiveSpan]] = defaultdict(list)
     for each in spans:
@@ -64,8 +81,11 @@ def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
         for row in rows:
             run = expected.pop(row.run_id)
             root = run.root.span
-            assert (row.trace_id, row.name, row.status) == (root.trace_id, root.name, root.status)
-            assert row.duration_us == root.duration_us
+            assert (row.trace_id, row.name) == (root.trace_id, root.name)
+            rooted = root.parent_id in {None, root.span_id}
+            assert row.status is (root.status if rooted else SpanStatus.UNFINISHED)
+            assert row.duration_us == (root.duration_us if rooted else None)
+            assert _error(row.error) in first_faults(run.spans)
             assert row.thread_id == run.spans[0].thread
             assert row.start_us == min(each.span.start_us for each in run.spans)
             sums = naive.sums(run.spans)
@@ -207,3 +227,37 @@ def _threads(there: Filled) -> dict[str, list[naive.NaiveSpan]]:
     for each in there.spans:
         threads[each.thread].append(each)
     return threads
+
+
+@contextmanager
+def stored_spans(spans: Sequence[Span]) -> Iterator[SqliteTraceStore]:
+    with TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store.write(spans).result()
+        yield store
+        store.close()
+
+
+def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it() -> None:
+    tool = replace(
+        span("tool", "agent", kind=SpanKind.TOOL), status=SpanStatus.ERROR, error="no such file"
+    )
+    tool = replace(tool, name="execute_tool read_file", attributes={"error.type": "not_found"})
+    chain = [replace(span("agent", "root"), status=SpanStatus.ERROR, error="tool failed"), tool]
+    with stored_spans(chain) as store:
+        (run,) = store.runs().data
+        assert (run.status, run.duration_us, run.sums.faults) == (SpanStatus.UNFINISHED, None, 1)
+        store.write([replace(span("root"), status=SpanStatus.ERROR, error="tool failed")]).result()
+        (run,), (thread,) = store.runs().data, store.threads().data
+    assert run.status is SpanStatus.ERROR
+    assert run.error == thread.error
+    assert run.error == ListedError(
+        "trace", "tool", "execute_tool read_file", "not_found", "no such file"
+    )
+
+
+def test_run_without_its_root_is_found_as_unfinished() -> None:
+    with stored_spans([span("child", "root")]) as store:
+        assert not store.runs(parse_query("status:ok", now_us=0)).data
+        (run,) = store.runs(parse_query("status:unfinished", now_us=0)).data
+        assert run.error is None

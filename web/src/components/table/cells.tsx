@@ -1,9 +1,11 @@
 // Cells that several lists use.
+import type { ListedError } from "../../api/schema";
 import { count } from "../../format/numbers";
 import { ago, exactMoment, moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { Badge } from "../Badge";
 import styles from "./cells.module.css";
+import type { Column } from "./columns";
 
 /** The number of failures, with a symbol; empty if there are none. */
 export function Errors({ errors }: { errors: number }) {
@@ -14,6 +16,25 @@ export function Errors({ errors }: { errors: number }) {
       {count(errors)}
     </span>
   );
+}
+
+/** The error of a run or a thread: the name of its span, its type and its message. */
+export function errorText(error: ListedError | null): string {
+  if (error === null) return "";
+  return [error.name, error.error_type, error.message].filter(Boolean).join(": ");
+}
+
+/** The column of the error of a run or a thread. It is visible if the query is about errors. */
+export function errorColumn<T extends { error: ListedError | null }>(): Column<T> {
+  return {
+    id: "error",
+    name: "Error",
+    width: 14,
+    grows: 4,
+    hidden: true,
+    isWanted: (query) => /(^|\s)(status:error|has:error|error:)/.test(query),
+    cell: ({ error }) => <span title={visible(errorText(error))}>{visible(errorText(error))}</span>,
+  };
 }
 
 export function Names({ names }: { names: readonly string[] }) {

@@ -1,6 +1,6 @@
 // The columns of the list of threads.
 import type { ThreadSummary } from "../../api/schema";
-import { Ago, Errors, Labels, Names } from "../../components/table/cells";
+import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { cost, count, shortCount, unit } from "../../format/numbers";
 import { moment } from "../../format/times";
@@ -18,6 +18,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
     isLink: true,
     cell: (thread) => visible(titleOf(thread)),
   },
+  errorColumn<ThreadSummary>(),
   {
     id: "last",
     name: "Last activity",

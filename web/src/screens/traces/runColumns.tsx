@@ -1,7 +1,7 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
-import { Ago, Errors, Labels, Names } from "../../components/table/cells";
+import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { cost, count, duration, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
@@ -26,6 +26,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     narrow: (run) => run.status !== "ok",
     cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
   },
+  errorColumn<RunSummary>(),
   {
     id: "started",
     name: "Started",

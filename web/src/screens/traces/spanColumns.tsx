@@ -44,7 +44,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     width: 14,
     grows: 4,
     hidden: true,
-    isWanted: (query) => /(^|\s)(status:error|error:)/.test(query),
+    isWanted: (query) => /(^|\s)(status:error|has:error|error:)/.test(query),
     cell: (span) => <span title={visible(span.error ?? "")}>{visible(span.error ?? "")}</span>,
   },
   {

@@ -44,7 +44,15 @@ from treadle.traces.store.queries.conditions import (
 )
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, best_source
-from treadle.traces.store.results import RUN_SUMMARY, THREAD_SUMMARY, RunSummary, ThreadSummary
+from treadle.traces.store.results import (
+    DURATION_OF_ROOT,
+    RUN_SUMMARY,
+    STATUS_OF_ROOT,
+    THREAD_SUMMARY,
+    ListedError,
+    RunSummary,
+    ThreadSummary,
+)
 from treadle.traces.store.same_calls import same_calls_of
 from treadle.traces.store.statements import packed, plain
 
@@ -85,6 +93,18 @@ _NAMES_OF_THREAD = """
     GROUP BY facet, value ORDER BY sum(count) DESC, value"""
 
 
+_ERROR_OF_RUN = """
+    SELECT t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
+    FROM traces t INDEXED BY traces_of_run CROSS JOIN spans s INDEXED BY {index}
+    WHERE t.run_id = ? AND s.trace = t.id AND {condition} ORDER BY s.id LIMIT 1"""
+_FIRST_FAULT = _ERROR_OF_RUN.format(index="faults", condition="s.fault")
+_FIRST_FAILED = _ERROR_OF_RUN.format(index="failed_by_parent", condition="s.status = 'error'")
+"""The first failed span of a run whose only failed call is one that a client recorded too."""
+_NEWEST_FAILING = """
+    SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors
+    ORDER BY start_us DESC LIMIT 1"""
+
+
 @dataclass(frozen=True, slots=True)
 class _ListSql:
     """The SQL of a list of runs or threads. The table of the listed rows has the alias `g`."""
@@ -99,6 +119,7 @@ class _ListSql:
     """The column that orders the list: the start of a run, or the last activity of a thread."""
     start: str
     duration: str
+    status: str
     row_condition: Callable[[Condition], Sql | None]
     """Returns the SQL of a condition on the row itself, or None for a condition on its spans."""
 
@@ -112,7 +133,8 @@ def runs_page(
 
     def summary(row: Sequence[Any]) -> RunSummary:
         models, labels = _names(connection, _NAMES_OF_RUN, row[1])
-        return RUN_SUMMARY.read(row, models=models, labels=labels)
+        run = RUN_SUMMARY.read(row, models=models, labels=labels, error=None)
+        return run._replace(error=_error(connection, row[1])) if run.sums.errors else run
 
     return _page(connection, _RUNS, query, summary, **part)
 
@@ -126,9 +148,22 @@ def threads_page(
 
     def summary(row: Sequence[Any]) -> ThreadSummary:
         models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
-        return THREAD_SUMMARY.read(row, models=models, labels=labels)
+        thread = THREAD_SUMMARY.read(row, models=models, labels=labels, error=None)
+        if not thread.sums.errors:
+            return thread
+        (run,) = connection.execute(_NEWEST_FAILING, (row[1],)).fetchone()
+        return thread._replace(error=_error(connection, run))
 
     return _page(connection, _THREADS, query, summary, **part)
+
+
+def _error(connection: sqlite3.Connection, run_id: object) -> ListedError | None:
+    """Return the first error of a run, or None if it has none."""
+    for statement in (_FIRST_FAULT, _FIRST_FAILED):
+        found = connection.execute(statement, (run_id,)).fetchone()
+        if found is not None:
+            return ListedError(*map(plain, found))
+    return None
 
 
 def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit: int) -> Sql:
@@ -140,8 +175,8 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit
     listed = _THREADS if rows is Rows.THREADS else _RUNS
     where = joined(_condition(connection, listed, each) for each in query.conditions)
     return Sql(
-        f"SELECT g.id, {listed.identity}, s.status FROM {listed.tables} WHERE {where.text}"
-        f" ORDER BY {listed.time} DESC, g.id DESC LIMIT ?",
+        f"SELECT g.id, {listed.identity}, {listed.status} AS status FROM {listed.tables}"
+        f" WHERE {where.text} ORDER BY {listed.time} DESC, g.id DESC LIMIT ?",
         (*where.values, limit),
     )
 
@@ -183,7 +218,7 @@ def _run_condition(condition: Condition) -> Sql | None:
         return Sql(f"g.thread_id IN ({placeholders})", values)
     if condition.field is Field.STATUS:
         placeholders, values = listing(condition.values)
-        return Sql(f"s.status IN ({placeholders})", values)
+        return Sql(f"{STATUS_OF_ROOT} IN ({placeholders})", values)
     return _total_condition(_RUNS, condition)
 
 
@@ -220,7 +255,8 @@ _RUNS = _ListSql(
     traces="traces t INDEXED BY traces_of_run WHERE t.run_id = g.run_id",
     time="g.start_us",
     start="g.start_us",
-    duration="s.duration_us",
+    duration=DURATION_OF_ROOT,
+    status=STATUS_OF_ROOT,
     row_condition=_run_condition,
 )
 _THREADS = _ListSql(
@@ -238,6 +274,7 @@ _THREADS = _ListSql(
     time="g.last_us",
     start="g.start_us",
     duration="g.last_us - g.start_us",
+    status="s.status",
     row_condition=_thread_condition,
 )
 
