@@ -89,6 +89,8 @@ async def test_ctrl_c_ends_the_turn_only(repo: Path) -> None:
 
 async def test_signal_at_the_prompt_leaves_a_clean_terminal(repo: Path) -> None:
     async with inline(repo) as screen:
+        # A signal between the prompt and the wait for a key has no effect until the next key.
+        await screen.until(lambda: screen.state == "S", "the process to wait for a key")
         screen.send_signal(signal.SIGTERM)
         assert await screen.ended() == 128 + signal.SIGTERM
         assert screen.is_clean()

@@ -108,6 +108,7 @@ async def test_an_expired_call_is_decided_by_the_setting(
             await gateway.gateway.breakpoints.add()
             calling = asyncio.create_task(gateway.chat())
             waiting = await held(gateway)
+            await eventually(lambda: clock.sleeping == 1)
             await clock.advance(9)
             assert not calling.done()
             await clock.advance(2)

@@ -267,11 +267,23 @@ def test_a_call_is_copied_as_runnable_programs(
         ]
 
 
+_COPIED = """
+async () => {
+  for (;;) {
+    const text = await navigator.clipboard.readText();
+    if (text) return text;
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
+"""
+"""Waits for the text. `wait_for_function` takes the promise of `readText` for a text."""
+
+
 def copied(page: Page, form: str) -> str:
     page.evaluate("navigator.clipboard.writeText('')")  # it may still have another form
     page.get_by_role("button", name="Copy", exact=True).click()
     page.get_by_role("menuitem", name=form).click()
-    return str(page.wait_for_function("() => navigator.clipboard.readText()").json_value())
+    return str(page.evaluate(_COPIED))
 
 
 def test_recorded_text_is_text_and_a_call_opens_as_an_experiment(

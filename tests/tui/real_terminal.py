@@ -57,6 +57,11 @@ class RealTerminal:
         return os.tcgetpgrp(self._side)
 
     @property
+    def state(self) -> str:
+        """The state of this process as in `/proc`: S if it waits, T if it is stopped."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    @property
     def text(self) -> str:
         """The lines of the screen, without spaces at their ends."""
         return "\n".join(line.rstrip() for line in self._screen.display)

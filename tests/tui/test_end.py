@@ -122,7 +122,7 @@ async def test_killed_process_keeps_the_text_so_far(repo: Path) -> None:
 async def test_stopped_process_leaves_a_clean_terminal_and_continues(repo: Path) -> None:
     async with in_an_answer(repo) as screen:
         screen.type("\x1a")
-        await screen.until(lambda: _state(screen) == "T", "the process to stop")
+        await screen.until(lambda: screen.state == "T", "the process to stop")
         assert screen.is_clean()
         screen.forget()
         screen.send_signal(signal.SIGCONT)
@@ -148,7 +148,3 @@ async def test_exception_ends_with_one_line_and_keeps_the_conversation(repo: Pat
         last = screen.raw.rpartition("\x1b")[2]
     assert "Unexpected ZeroDivisionError: division by zero." in last
     assert last.count("\n") == 1
-
-
-def _state(screen: RealTerminal) -> str:
-    return Path(f"/proc/{screen.pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -124,7 +124,7 @@ def test_first_screen_loads_no_module_of_the_assistant() -> None:
 
 async def test_frame_is_aligned_without_utf8(repo: Path) -> None:
     async with chat(repo, "chat", encoding="ascii") as screen:
-        await screen.shows("@ attaches")
+        await screen.shows("@ attaches", " repo")  # the line below it, so the frame is complete
         line = next(row for row in screen.text.splitlines() if "@ attaches" in row)
         assert line.rstrip().endswith("?")
         assert len(line.rstrip()) == 80

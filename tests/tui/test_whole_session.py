@@ -120,9 +120,9 @@ async def test_session_with_an_edit_a_check_an_undo_and_a_rewind(repo: Path) -> 
         screen.type(" \r")
         await screen.shows("Rewind", "Change both.")
         screen.type("\r")
-        await screen.hides(QUESTION)
+        await screen.shows("Go back to before", "The prompt returns to the editor.")
         screen.type("\r")
-        await screen.shows(QUESTION, "Change both.")
+        await screen.shows(QUESTION, "Change both.", "The conversation went back.")
         await screen.hides("Changed.")
         await leave(screen)
     async with chat(repo, words="--session last") as screen:
@@ -214,6 +214,7 @@ async def test_embedded_model_answers_and_does_not_hold_the_exit(repo: Path) -> 
         await ask(screen, "What does add do?")
         await screen.until(lambda: "tokens in" in screen.text, "the end of the answer")
         await ask(screen, "Tell me everything about it in many words.")
+        await screen.shows("> Tell me everything")
         await screen.hides("attaches code")
         await leave(screen)
 

@@ -124,7 +124,7 @@ async def test_resumed_conversation_has_the_questions_to_the_analyst(
     async with running(tmp_path, replies, size=(100, 40)) as terminal:
         await terminal.ask("Hello?")
         await terminal.app.run_named("analyse", "Was it fine?")
-        await terminal.until(lambda: text in terminal.text())
+        await terminal.until(lambda: text in terminal.text() and not terminal.app.state.running)
         await terminal.ask("Hello again?")
         assert text not in str(terminal.provider.requests[-1].messages)
     async with running(tmp_path, size=(100, 40)) as terminal:
