@@ -54,6 +54,17 @@ def test_cost_of_a_label_includes_the_calls_below_the_root(
         }
 
 
+def test_late_root_gives_each_changed_span_a_new_revision(tmp_path: Path) -> None:
+    with closing(stored(tmp_path, (CALL, STEP))) as store:
+        before = store.changes(None).newest
+        store.write([ROOT]).result()
+        changed = [each.span_id for each in store.changes(before).spans]
+        assert sorted(changed) == ["call", "root"]  # the step has this label itself
+        before = store.changes(None).newest
+        store.write([ROOT]).result()  # the same export again changes nothing
+        assert store.changes(before).spans == ()
+
+
 def test_labels_that_treadle_sets_are_not_inherited(tmp_path: Path) -> None:
     with closing(stored(tmp_path, (ROOT, CALL))) as store:
         assert costs(store)[f"{BUDGET_LABEL}team"] is None

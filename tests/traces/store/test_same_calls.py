@@ -209,6 +209,16 @@ def test_trace_of_the_other_record_names_the_counted_span(tmp_path: Path) -> Non
     assert same == SameCall(SpanReference("client", "call"), counted=False)
 
 
+def test_match_gives_both_records_a_new_revision(tmp_path: Path) -> None:
+    with closing(stored(tmp_path, [EXPORTED])) as store:
+        before = store.changes(None).newest
+        store.write([RECORDED]).result()
+        assert {each.trace_id for each in store.changes(before).spans} == {"client", "gateway"}
+        before = store.changes(None).newest
+        store.delete(traces=["gateway"])
+        assert {each.trace_id for each in store.changes(before).spans} == {"client"}
+
+
 def test_deleted_record_lets_the_other_one_count(tmp_path: Path) -> None:
     with closing(stored(tmp_path, [EXPORTED, RECORDED])) as store:
         store.delete(traces=["client"])

@@ -12,6 +12,7 @@ from treadle.traces.store import counted_calls, same_calls, statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
 from treadle.traces.store.faults import recount_faults
+from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _NAMES = ", ".join(f"spans.{name}" for name in COLUMNS)
@@ -22,7 +23,7 @@ STORED_ROWS = f"""
 
 _ROWS_BY_KEY = f"SELECT {_NAMES} FROM spans WHERE id IN ({{}})"  # noqa: S608  (names of columns)
 _TRACE_IDS = "SELECT trace_id FROM traces WHERE id IN ({})"
-_UPDATE = "UPDATE spans SET counted = ?, same_as = ? WHERE id = ?"
+_UPDATE = "UPDATE spans SET counted = ?, same_as = ?, revision = ? WHERE id = ?"
 
 
 def recount(
@@ -122,4 +123,13 @@ def _store(
         if row.counted != new.counted:
             difference = added(counters(new), counters(row), -1)
             sums.count(row, traces[row.trace], difference, 1)
-    connection.executemany(_UPDATE, [(new.counted, new.same_as, new.id) for _, new in changes])
+    if not changes:
+        return
+    revisions = new_revisions(connection, len(changes))  # live views show which call counts
+    connection.executemany(
+        _UPDATE,
+        [
+            (new.counted, new.same_as, revision, new.id)
+            for revision, (_, new) in zip(revisions, changes, strict=True)
+        ],
+    )

@@ -17,6 +17,7 @@ from treadle.traces.store.properties import (
     inherit_labels,
     property_pairs,
 )
+from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.statements import labels_of
 from treadle.traces.store.sums import SumChanges, TraceState
 
@@ -26,7 +27,8 @@ _ROWS = f"""
     WHERE trace = ? AND id > ? ORDER BY id LIMIT {_AT_ONCE}"""  # noqa: S608  (names of columns)
 _OF_ROOT = f"SELECT {', '.join(COLUMNS)} FROM spans WHERE id = ?"  # noqa: S608  (names of columns)
 _UPDATE = """
-    UPDATE spans SET properties = ?, inherited = ?, labels = ?, inherited_labels = ? WHERE id = ?"""
+    UPDATE spans SET properties = ?, inherited = ?, labels = ?, inherited_labels = ?, revision = ?
+    WHERE id = ?"""
 _STORED = "SELECT id, properties FROM spans WHERE id IN ({}) AND properties NOTNULL"
 _DELETE_LABEL = "DELETE FROM span_labels WHERE label = ? AND span = ?"
 _DELETE = "DELETE FROM span_properties WHERE name = ? AND value = ? AND span = ?"
@@ -121,6 +123,7 @@ def _replace(
 ) -> None:
     for row, new in changed:
         sums.change_inherited(row, new)
+    revisions = new_revisions(connection, len(changed))  # live views show the new values
     connection.executemany(
         _DELETE_LABEL, [(label, row.id) for row, _ in changed for label in labels_of(row.labels)]
     )
@@ -131,8 +134,8 @@ def _replace(
     connection.executemany(
         _UPDATE,
         [
-            (new.properties, new.inherited, new.labels, new.inherited_labels, new.id)
-            for _, new in changed
+            (new.properties, new.inherited, new.labels, new.inherited_labels, revision, new.id)
+            for revision, (_, new) in zip(revisions, changed, strict=True)
         ],
     )
     insert(connection, [new for _, new in changed])

@@ -17,6 +17,7 @@ from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.properties import NO_INHERITANCE, Inheritance
+from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
 from treadle.traces.store.statements import Text, labels_of, packed
@@ -210,12 +211,6 @@ def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) 
     )
 
 
-def newest_revision(connection: sqlite3.Connection) -> int:
-    """Return the highest revision that was ever assigned."""
-    found = connection.execute("SELECT number FROM given WHERE what = 'revision'").fetchone()
-    return int(found[0])
-
-
 def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
     """Delete the rows of spans in all tables except the sums. Also delete blobs without uses."""
     ordered = sorted(keys)
@@ -324,17 +319,14 @@ def _assign_keys(
     ]
     assigned = keys.assign(connection, [change.row.start_us for change in moving])
     new = dict(zip(map(id, moving), assigned, strict=True))
-    first = newest_revision(connection) + 1
-    for revision, change in enumerate(changes, start=first):
+    revisions = new_revisions(connection, len(changes))
+    for revision, change in zip(revisions, changes, strict=True):
         kept = change.before.id if change.before else 0
         change.row = change.row._replace(
             id=new.get(id(change), kept),
             trace=change.state.id,
             revision=revision,
         )
-    connection.execute(
-        "UPDATE given SET number = ? WHERE what = 'revision'", (first + len(changes) - 1,)
-    )
 
 
 def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:

@@ -36,7 +36,6 @@ from treadle.traces.store import (
     contents,
     deletion,
     same_calls,
-    span_merge,
 )
 from treadle.traces.store.deletion import Deleter
 from treadle.traces.store.examination_writer import ExaminationWriter
@@ -68,6 +67,7 @@ from treadle.traces.store.results import (
     Summary,
     ThreadSummary,
 )
+from treadle.traces.store.revisions import newest_revision
 from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 from treadle.traces.store.statements import packed, unpacked
 from treadle.traces.store.writer_thread import Writer
@@ -81,7 +81,7 @@ _BEGINNING = """
     SELECT trace_id FROM traces WHERE trace_id >= ?1 AND trace_id < ?1 || char(0x10FFFF)
     ORDER BY trace_id LIMIT ?2"""
 _CHANGES = """
-    SELECT trace_id, span_id, revision, end_us IS NOT NULL
+    SELECT trace_id, span_id, revision, status != 'unfinished'
     FROM spans JOIN traces ON traces.id = spans.trace
     WHERE revision > ? ORDER BY revision LIMIT ?"""
 
@@ -295,7 +295,7 @@ class SqliteTraceStore(SpanReader):
         If `after` is None, only the newest revision is returned.
         """
         with self.reader() as connection:
-            newest = span_merge.newest_revision(connection)
+            newest = newest_revision(connection)
             if after is None:
                 return Changes(newest, (), more=False)
             found = connection.execute(_CHANGES, (after, limit + 1)).fetchall()

@@ -20,6 +20,7 @@ from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, segment_builder, span_merge
+from treadle.traces.store.revisions import newest_revision
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
 PENDING_LIMIT = 20_000
@@ -294,7 +295,7 @@ class Writer:
                 span_merge.merge(connection, prepared, self._keys)
                 for part in group:
                     span_merge.add_redactions(connection, part.redacted)
-                newest = span_merge.newest_revision(connection)
+                newest = newest_revision(connection)
         except sqlite3.OperationalError:
             raise
         except Exception as error:  # noqa: BLE001  (one malformed span must not end the writer)
