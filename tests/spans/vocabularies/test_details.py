@@ -462,7 +462,7 @@ def test_unusable_cost_is_unknown(told: JsonValue) -> None:
     ("said", "cost"),
     [
         ({"gen_ai.usage.cost": 0.5}, 0.5),
-        ({"gen_ai.usage.cost": 0}, 0.0),
+        ({"gen_ai.usage.cost": 0, "gen_ai.request.model": "local"}, 0.0),
         ({"gen_ai.usage.cost": "0.25"}, 0.25),
         ({"llm.cost.total": 0.7}, 0.7),
         ({"llm.model_name": "m", "llm.cost.prompt": 0.1, "llm.cost.completion": 0.2}, 0.3),

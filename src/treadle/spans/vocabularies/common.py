@@ -5,7 +5,7 @@ from treadle.spans.vocabularies.columns import SpanColumns
 from treadle.spans.vocabularies.metadata import METADATA, THREADS_IN_METADATA
 from treadle.spans.vocabularies.values import as_content, as_name, as_texts, parse_json
 
-_LABELS = ("label", "labels", "treadle.labels", "x-label", "http.request.header.x-label")
+_LABELS = ("label", "labels", "tags", "treadle.labels", "x-label", "http.request.header.x-label")
 _THREADS = (
     "session.id", "langfuse.session.id", "thread_id", "x-thread-id",
     "http.request.header.x-thread-id", "treadle.thread_id", "conversation.id",
@@ -28,7 +28,7 @@ _NAMES = frozenset(
 )
 
 
-def read(columns: SpanColumns, prefixes: set[str]) -> None:
+def read(columns: SpanColumns, prefixes: frozenset[str]) -> None:
     """Set columns that are still empty. `prefixes` are the first parts of all attribute names."""
     attributes = columns.raw.attributes
     if not _NAMES.isdisjoint(attributes):

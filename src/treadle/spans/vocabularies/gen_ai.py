@@ -10,6 +10,7 @@ from typing import Any
 from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.message_events import INFERENCE_DETAILS
+from treadle.spans.vocabularies.message_forms import result_content
 from treadle.spans.vocabularies.messages import (
     Message,
     messages_json,
@@ -83,7 +84,9 @@ def _read(columns: SpanColumns) -> None:
 
 def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
     operation = attributes.get("gen_ai.operation.name")
-    if isinstance(operation, str) and operation:
+    if attributes.get("gen_ai.tool.name") == "(merged tools)":  # of Google's ADK
+        columns.set_kind(SpanKind.OTHER, "merge_tool_results")
+    elif isinstance(operation, str) and operation:
         columns.set_kind(_KINDS.get(operation, SpanKind.OTHER), _RENAMED.get(operation, operation))
     elif "gen_ai.tool.name" in attributes or "gen_ai.tool.call.id" in attributes:
         columns.set_kind(SpanKind.TOOL)
@@ -150,11 +153,26 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
             "gen_ai.client.operation.time_to_first_chunk",
             "gen_ai.server.time_to_first_token",
         )
-        columns.time_to_first_token_us = as_microseconds(seconds, _SECOND)
+        columns.time_to_first_token_us = _first_token(columns, seconds)
     if columns.time_to_first_token_us is None and columns.kind is SpanKind.MODEL:
         chunks = ("gen_ai.content.completion.chunk", "llm.content.completion.chunk")
         moments = [event.at_us for event in columns.raw.events if event.name in chunks]
         columns.set_first_token(min(moments, default=None))
+
+
+def _first_token(columns: SpanColumns, waited: JsonValue) -> int | None:
+    """Return the time to the first token in microseconds, or None for a call without a stream.
+
+    OpenTelemetry requires seconds. A number of seconds above the duration is read as milliseconds.
+    """
+    if columns.raw.attributes.get("gen_ai.request.stream") is False:
+        return None
+    microseconds = as_microseconds(waited, _SECOND)
+    end_ns = columns.raw.end_ns
+    if microseconds is None or end_ns is None:
+        return microseconds
+    lasted = (end_ns - columns.raw.start_ns) // 1_000
+    return microseconds // 1_000 if microseconds > lasted >= microseconds // 1_000 else microseconds
 
 
 def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
@@ -164,6 +182,18 @@ def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
         columns.input = as_content(attributes.get("gen_ai.tool.call.arguments"))
     if columns.output is None:
         columns.output = as_content(attributes.get("gen_ai.tool.call.result"))
+    for event in columns.raw.events:
+        if event.name == "gen_ai.tool.message" and columns.input is None:
+            columns.input = as_content(event.attributes.get("content"))
+        elif event.name == "gen_ai.choice" and columns.output is None:
+            columns.output = _tool_result(event.attributes.get("message"))
+
+
+def _tool_result(message: JsonValue) -> str | None:
+    """Return the result of a tool in an event. A list with one text becomes the text."""
+    parts = parse_json(message)
+    only = result_content(parts)
+    return as_content(message if only is parts else only)
 
 
 def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
@@ -189,7 +219,7 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
                 columns.input = messages_json(value, "user", system)
         if columns.output is None:
             value = _either(source, "gen_ai.output.messages", "gen_ai.completion")
-            reply = messages_json(value, "assistant")
+            reply = None if value == "{}" else messages_json(value, "assistant")
             columns.output = _answer(reply) if columns.kind is SpanKind.AGENT else reply
     if columns.input is None or columns.output is None:
         _read_flat(columns, attributes)
@@ -198,16 +228,18 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _answer(reply: str | None) -> str | None:
-    """Return the reply of an agent without tool results and the tool calls that they answer.
+    """Return the reply of an agent without questions, tool results and the calls that they answer.
 
-    Some agents report all steps of a run as their reply, but each step also has its own span.
+    Some agents report all messages of a run as their reply, but each step also has its own span.
     """
     messages = parse_json(reply)
     if not isinstance(messages, list):
         return reply
+    asked = [index for index, each in enumerate(messages) if each.get("role") == "user"]
+    messages = messages[asked[-1] + 1 :] if asked else messages
     results = [each for each in messages if each.get("role") == "tool"]
     if not results:
-        return reply
+        return to_json(messages) if asked and messages else reply
     answered = {each.get("tool_call_id") for each in results}
     kept: list[Message] = []
     for message in messages:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import (
@@ -19,6 +20,7 @@ from treadle.spans.vocabularies import (
     common,
     gen_ai,
     langfuse,
+    langsmith,
     litellm,
     logfire,
     metadata,
@@ -29,7 +31,8 @@ from treadle.spans.vocabularies import (
     traceloop,
     vercel,
 )
-from treadle.spans.vocabularies.columns import SpanColumns
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.tool_values import plain_arguments, plain_result
 from treadle.spans.vocabularies.usage import price_call, read_usage
 from treadle.spans.vocabularies.values import as_text
 
@@ -42,6 +45,7 @@ _VOCABULARIES = (
     claude_code.VOCABULARY,
     openai_agents.VOCABULARY,
     litellm.VOCABULARY,
+    langsmith.VOCABULARY,
     gen_ai.VOCABULARY,
     pydantic_ai.VOCABULARY,
     logfire.VOCABULARY,
@@ -49,8 +53,17 @@ _VOCABULARIES = (
 """All vocabularies, the most specific first. Each sets only columns that are still empty."""
 
 
+_NAMES: frozenset[str] = frozenset().union(*(each.names for each in _VOCABULARIES))
+
+_TRACE = "Traceback (most recent call last)"
 _CANCELLATIONS = frozenset({"CancelledError", "CancellationException", "TaskCanceledException"})
 """The names of the exceptions that a cancelled task raises, in Python and other languages."""
+
+
+_NO_REPLY = frozenset(
+    {'[{"role": "assistant", "content": null}]', '[{"role": "assistant", "content": ""}]'}
+)
+"""The replies that some clients report for a failed call."""
 
 
 def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
@@ -67,6 +80,7 @@ def to_span(raw: RawSpan) -> Span:
     usage, inside = read_usage(columns)
     cost, cost_source = price_call(columns, usage)
     status, error = _outcome(columns)
+    failed = status in (SpanStatus.ERROR, SpanStatus.CANCELLED)
     start_ns = raw.start_ns if columns.start_ns is None else columns.start_ns
     return Span(
         trace_id=raw.trace_id,
@@ -99,7 +113,7 @@ def to_span(raw: RawSpan) -> Span:
         events=tuple(raw.events),
         links=tuple(raw.links),
         input=columns.input,
-        output=columns.output,
+        output=None if failed and columns.output in _NO_REPLY else columns.output,
     )
 
 
@@ -124,17 +138,34 @@ def with_metadata(span: Span) -> Span:
 def _map_attributes(raw: RawSpan) -> SpanColumns:
     """Apply each vocabulary that names an attribute of the span. Returns the columns."""
     columns = SpanColumns(raw)
-    prefixes = {name.partition(".")[0] for name in raw.attributes}
-    for vocabulary in _VOCABULARIES:
-        if not (
-            vocabulary.prefixes.isdisjoint(prefixes) and vocabulary.names.isdisjoint(raw.attributes)
-        ):
-            vocabulary.read(columns)
+    prefixes = frozenset([name.partition(".")[0] for name in raw.attributes])
+    names = _NAMES.intersection(raw.attributes)
+    for vocabulary in _vocabularies(prefixes, names):
+        vocabulary.read(columns)
     if columns.kind is None and any(event.name.startswith("gen_ai.") for event in raw.events):
         gen_ai.VOCABULARY.read(columns)  # some versions send messages only as events
     common.read(columns, prefixes)
     metadata.read(columns, prefixes)
+    if columns.kind is SpanKind.TOOL:
+        if columns.input is not None:
+            columns.input = plain_arguments(columns.input)
+        if columns.output is not None:
+            columns.output = plain_result(columns.output)
     return columns
+
+
+@lru_cache(maxsize=1_024)
+def _vocabularies(prefixes: frozenset[str], names: frozenset[str]) -> tuple[Vocabulary, ...]:
+    """Return the vocabularies that read a span.
+
+    `prefixes` are the first parts of the names of its attributes. `names` are the attributes that
+    some vocabularies recognise by their whole name.
+    """
+    return tuple(
+        each
+        for each in _VOCABULARIES
+        if not (each.prefixes.isdisjoint(prefixes) and each.names.isdisjoint(names))
+    )
 
 
 def _name(columns: SpanColumns) -> str:
@@ -150,18 +181,22 @@ def _name(columns: SpanColumns) -> str:
 def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
     """Return the status, and the text of the error.
 
-    A reported status is used. Most exporters leave the status unset. In this case, an exception or
+    A reported error is used. Most exporters leave the status unset. In this case, an exception or
     the attribute `error.type` shows a failure.
     """
     raw = columns.raw
     exception = _exception(raw.events)
     kind = as_text(raw.attributes.get("error.type"))
-    failed = raw.status is RawStatus.ERROR or (
-        raw.status is RawStatus.UNSET and bool(columns.failed or exception or kind)
+    failed = (
+        raw.status is RawStatus.ERROR
+        or columns.failed
+        or (raw.status is RawStatus.UNSET and bool(exception or kind))
     )
     error = None
     if failed:
         error = as_text(raw.status_message) or columns.error or exception or kind
+        # Some exporters add the whole trace to the message. Without it, the reason is readable.
+        error = error and (error.partition(_TRACE)[0].rstrip() or error)
     if raw.end_ns is None:
         return SpanStatus.UNFINISHED, error
     if not failed:

@@ -8,17 +8,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.spans.span import JsonValue
+from treadle.spans.vocabularies.message_forms import (
+    generated_messages,
+    is_part_list,
+    known_form,
+    result_content,
+)
 from treadle.spans.vocabularies.values import parse_json, to_json
 
 Message = dict[str, Any]
 
-_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+_ROLES = {
+    "model": "assistant", "ai": "assistant", "human": "user",
+    "tool-call": "assistant", "tool-response": "user",  # of smolagents, in texts
+}  # fmt: skip
 _CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call"})
 _RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output"})
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _IMAGES = frozenset({"image", "image-url", "blob", "uri", "file", "binary", "input_image"})
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _ITEMS = _CALLS | _RESULTS | _THOUGHTS
+_RESPONSE_ITEMS = frozenset({"function_call", "reasoning"})
 _FOREIGN = _ITEMS | _IMAGES | (_TEXTS - {"text"})
 
 
@@ -75,6 +85,8 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
         return [message for reply in replies for message in read_messages(reply, role)]
     if value.get("object") == "response" and isinstance(value.get("output"), list):
         return read_messages(value["output"], role)  # a response of OpenAI's Responses API
+    if "generations" in value:
+        return read_messages(generated_messages(value), role)
     for name in ("messages", "prompt", "input"):
         if name in value and "role" not in value:
             messages = read_messages(value[name], role)
@@ -86,13 +98,16 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
 def _of_list(value: Sequence[Any], role: str) -> list[Message]:
     if value and all(isinstance(each, dict) and "event.name" in each for each in value):
         return read_event_messages((str(each["event.name"]), each) for each in value)
+    value = [
+        each if isinstance(each, dict) and "role" in each else known_form(each) for each in value
+    ]
     if value and all(_is_part(each) for each in value):
         return _of_parts({"role": role, "parts": list(value)})
     found: list[Message] = []
     for each in value:
         if isinstance(each, dict):
             messages = _message(each, role)
-            if not (_is_part(each) and _join_calls(found, messages)):
+            if not _join_calls(found, messages):
                 found += messages
         elif isinstance(each, list):
             found += _of_list(each, role)  # some programs send one list for each prompt
@@ -104,10 +119,13 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
 def _join_calls(found: list[Message], messages: list[Message]) -> bool:
     """Add the tool calls of `messages` to the reply before them. Returns whether this was possible.
 
-    OpenAI's Responses API returns each tool call of a reply as a separate item.
+    OpenAI's Responses API returns each tool call of a reply as a separate item. Some programs send
+    each item as a message of its own.
     """
-    calls = messages[0].get("tool_calls") if messages else None
+    calls = messages[0].get("tool_calls") if len(messages) == 1 else None
     if not calls or not found or found[-1].get("role") != "assistant":
+        return False
+    if messages[0].get("content") or messages[0].get("reasoning_content"):
         return False
     before = found[-1].get("tool_calls") or []
     if isinstance(before, list):
@@ -153,21 +171,26 @@ def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list
         if role is None:
             continue
         body = parse_json(attributes.get("gen_ai.event.content"))
-        values = {**attributes, **body} if isinstance(body, dict) else attributes
+        content = attributes.get("content")
+        if isinstance(content, str) and content.startswith(_BODIES):
+            # Semantic Kernel sends the whole message as the text of a log record.
+            body = parse_json(content)
+        values = {**attributes, "content": None, **body} if isinstance(body, dict) else attributes
         inner = parse_json(values.get("message"))
         if isinstance(inner, dict):  # the message of a choice is nested
             values = {**values, **inner}
-        elif isinstance(inner, str):
+        elif isinstance(inner, str | list):
             values = {**values, "content": inner}
         message: Message = {"role": values.get("role") or role, "content": values.get("content")}
-        if role == "tool" and values.get("id"):
-            message["tool_call_id"] = values["id"]
+        if role == "tool" and (call_id := values.get("tool_call_id") or values.get("id")):
+            message["tool_call_id"] = call_id
         if calls := parse_json(values.get("tool_calls")):
             message["tool_calls"] = calls
         found += _message(message, role)
     return found
 
 
+_BODIES = ('{"role":', '{"message":')
 EVENT_ROLES = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
@@ -188,10 +211,11 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
     if "role" not in value and "content" not in value and "tool_calls" not in value:
         return [{"role": role, "content": to_json(value)}]
     content = value.get("content")
-    if isinstance(content, str) and content.startswith('[{"type"'):
-        content = parse_json(content)
+    if isinstance(content, str) and content.startswith('[{"'):
+        parts = parse_json(content)
+        content = parts if is_part_list(parts) else content
     if isinstance(content, dict) or (
-        isinstance(content, list) and any(_kind(each) in _FOREIGN for each in content)
+        isinstance(content, list) and any(_is_foreign(each) for each in content)
     ):
         return _of_parts({**value, "parts": content if isinstance(content, list) else [content]})
     message = {"role": role, "content": None, **value}
@@ -222,14 +246,13 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
-    calls: list[Message] = []
+    calls: list[Any] = []
     results: list[Message] = []
-    for part in value["parts"]:
+    for given in value["parts"]:
+        part = _part_in_text(given) if message["role"] == "assistant" else known_form(given)
         kind = _kind(part)
         if kind in _CALLS:
-            name = _first(part, "name", "toolName")
-            called = _first(part, "call_id", "id", "toolCallId")
-            calls.append(tool_call(called, name, _arguments(part)))
+            _add_call(calls, _call_of_part(part))
         elif kind in _RESULTS:
             results.append(_result(part))
         elif kind in _THOUGHTS:
@@ -237,19 +260,62 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
                 message["reasoning_content"] = message.get("reasoning_content", "") + thought
         else:
             shown.append(_part(part))
-    texts = [each["text"] for each in shown if is_plain_text(each)]
-    if shown and len(texts) == len(shown):
-        whole = texts[0] if len(texts) == 1 else shown
-        # If a reply has only tool calls, some exporters add an empty text.
-        message["content"] = None if calls and not any(texts) else whole
-    elif shown:
-        message["content"] = shown
     if isinstance(more := parse_json(value.get("tool_calls")), list):  # in addition to the parts
-        calls += [_call(each) for each in more]
+        for each in more:
+            _add_call(calls, _call(each))
+    message["content"] = _content(shown, with_calls=bool(calls))
     if calls:
         message["tool_calls"] = calls
     has_more = shown or calls or "reasoning_content" in message
     return results if results and not has_more else _ordered(message, results)
+
+
+def _content(shown: list[Any], *, with_calls: bool) -> Any:
+    """Return the content of a message with these parts. A single text replaces its part."""
+    texts = [each["text"] for each in shown if is_plain_text(each)]
+    if not shown or len(texts) < len(shown):
+        return shown or None
+    # If a reply has only tool calls, some exporters add an empty text.
+    return None if with_calls and not any(texts) else texts[0] if len(texts) == 1 else shown
+
+
+def _add_call(calls: list[Any], call: Any) -> None:
+    """Add a tool call, unless it is empty or the calls have one with its id.
+
+    Some programs send a call twice, in two forms, or send an additional empty part.
+    """
+    if not isinstance(call, dict):
+        calls.append(call)
+        return
+    call_id, function = call.get("id"), call.get("function")
+    is_empty = call_id is None and isinstance(function, dict) and function.get("name") is None
+    known = call_id is not None and any(_call_id(each) == call_id for each in calls)
+    if not (is_empty or known):
+        calls.append(call)
+
+
+def _call_of_part(part: Mapping[str, Any]) -> Message:
+    called = _first(part, "call_id", "id", "toolCallId")
+    return tool_call(called, _first(part, "name", "toolName"), _arguments(part))
+
+
+def _call_id(call: Any) -> Any:
+    return call.get("id") if isinstance(call, dict) else None
+
+
+def _part_in_text(part: Any) -> Any:
+    """Return a part in a known form.
+
+    Some programs send an item of OpenAI's Responses API as a text that contains its JSON.
+    """
+    part = known_form(part)
+    if _kind(part) == "text":
+        text = _first(part, "text", "content")
+        if isinstance(text, str) and text.startswith("{") and '"type"' in text:
+            item = parse_json(text)
+            if isinstance(item, dict) and _kind(item) in _RESPONSE_ITEMS and "id" in item:
+                return item
+    return part
 
 
 def _ordered(message: Message, results: list[Message]) -> list[Message]:
@@ -282,6 +348,8 @@ def _result(part: Mapping[str, Any]) -> Message:
     result = _first(part, "response", "result", "output", "content")
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # the form of Vercel
         result = result["value"]
+    elif isinstance(result, list):
+        result = result_content(result)
     plain = result is None or isinstance(result, str)
     call_id = _first(part, "call_id", "id", "toolCallId", "tool_use_id")
     return {
@@ -324,6 +392,12 @@ def _image_url(part: Mapping[str, Any]) -> str | None:
 def is_plain_text(part: Any) -> bool:
     """Return whether a part of a message's content consists only of text."""
     return isinstance(part, dict) and part.get("type") == "text" and set(part) == {"type", "text"}
+
+
+def _is_foreign(part: Any) -> bool:
+    """Return whether a part of a message's content is not in OpenAI's form."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    return kind in _FOREIGN if isinstance(kind, str) else known_form(part) is not part
 
 
 def _kind(part: Any) -> str:

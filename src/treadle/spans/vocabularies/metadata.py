@@ -46,7 +46,7 @@ _RELEASES_IN_METADATA = ("release", "langfuse_release")
 _NAMES = frozenset((*METADATA, *_USERS, *_RELEASES))
 
 
-def read(columns: SpanColumns, prefixes: set[str]) -> None:
+def read(columns: SpanColumns, prefixes: frozenset[str]) -> None:
     """Set the columns that are still empty.
 
     `prefixes` are the first parts of the names of all attributes.
@@ -55,7 +55,7 @@ def read(columns: SpanColumns, prefixes: set[str]) -> None:
     named = not _NAMES.isdisjoint(attributes)
     if named:
         for name in METADATA:
-            given = parse_json(attributes.get(name))
+            given = parse_json(attributes[name]) if name in attributes else None
             if isinstance(given, dict):
                 columns.add_metadata(given)
     if not _PREFIXES.isdisjoint(prefixes) and litellm.CALL_ID not in attributes:

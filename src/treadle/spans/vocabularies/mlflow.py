@@ -134,9 +134,7 @@ def _read_contents(columns: SpanColumns, attributes: Attributes, request: Any, r
     given, answered = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
     if columns.kind in (SpanKind.MODEL, None) and columns.output is None:
         columns.output = _reply_with_streamed_calls(columns)
-    if given is None and answered is None:
-        columns.output = columns.output or _reply_with_items(attributes)
-    elif columns.kind is SpanKind.MODEL:
+    if columns.kind is SpanKind.MODEL and not (given is None and answered is None):
         columns.input = columns.input or messages_json(given, "user")
         columns.output = columns.output or messages_json(answered, "assistant")
     elif columns.kind is SpanKind.EMBEDDING and isinstance(request, dict):
@@ -197,26 +195,6 @@ def _vectors(reply: Any) -> str | None:
     data = reply.get("data") if isinstance(reply, dict) else None
     entries = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
     return summarize_vectors([each.get("embedding") for each in entries])
-
-
-def _reply_with_items(attributes: Attributes) -> str | None:
-    """Return the messages of a reply that consists of items of OpenAI's Responses API.
-
-    MLflow sends each item as the text of a message, in JSON. The result is None for other replies.
-    """
-    messages = parse_json(attributes.get("gen_ai.output.messages"))
-    if not isinstance(messages, list):
-        return None
-    items = [_item(message) or message for message in messages]
-    return messages_json(items, "assistant") if items != messages else None
-
-
-def _item(message: Any) -> Any:
-    """Return the item of the Responses API in a message with a single part, or None."""
-    parts = message.get("parts") if isinstance(message, dict) else None
-    only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
-    item = parse_json(only.get("content")) if isinstance(only, dict) else None
-    return item if isinstance(item, dict) and {"id", "type"} <= item.keys() else None
 
 
 VOCABULARY = Vocabulary(_read, prefixes=frozenset({"mlflow"}), names=frozenset({"model"}))

@@ -3,10 +3,12 @@
 The names are from openinference-semantic-conventions 0.1.42.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from treadle.spans.span import Attributes, SpanKind
+from treadle.spans.raw_span import RawStatus
+from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import Message, messages_json, read_messages, tool_call
 from treadle.spans.vocabularies.values import (
@@ -41,6 +43,14 @@ _KINDS = {
 _INPUT, _OUTPUT = "llm.input_messages.", "llm.output_messages."
 _PROMPTS, _CHOICES = "llm.prompts.", "llm.choices."
 _DOCUMENTS, _RERANKED = "retrieval.documents.", "reranker.output_documents."
+_OF_CALL = (
+    _INPUT[:-1], _OUTPUT[:-1], _PROMPTS[:-1], _CHOICES[:-1], "llm.token_count.", "gen_ai.",
+)  # fmt: skip
+"""The beginnings of the names of attributes that only a model call has."""
+_HIDDEN = "__REDACTED__"
+_USAGE = 600
+"""The maximum number of characters between two counts of a usage."""
+_CACHED = re.compile(r"cached_tokens['\"]?\s*[=:]\s*(\d{1,9})\b")
 _EMBEDDINGS = "embedding.embeddings."
 _STREAM_BEGINS = "First Token Stream Event"
 
@@ -64,7 +74,9 @@ def _read(columns: SpanColumns) -> None:
 
 def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
     kind = attributes.get("openinference.span.kind")
-    if isinstance(kind, str) and kind.upper() in _KINDS:
+    if kind == "LLM" and not _is_call(columns, attributes):
+        columns.set_kind(SpanKind.OTHER, "llm")
+    elif isinstance(kind, str) and kind.upper() in _KINDS:
         columns.set_kind(*_KINDS[kind.upper()])
     elif "llm.model_name" in attributes or "llm.input_messages.0.message.role" in attributes:
         columns.set_kind(SpanKind.MODEL)
@@ -74,6 +86,18 @@ def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
         columns.set_kind(SpanKind.TOOL)
     elif any(name.startswith((_DOCUMENTS, "reranker.")) for name in attributes):
         columns.set_kind(SpanKind.RETRIEVAL)
+
+
+def _is_call(columns: SpanColumns, attributes: Attributes) -> bool:
+    """Return whether a span of the kind LLM may be a model call.
+
+    LlamaIndex reports methods that only prepare a call as such spans. They have an input, but no
+    messages and no tokens.
+    """
+    given = attributes.get("input.value")
+    if given is None or given == _HIDDEN or columns.raw.status is RawStatus.ERROR:
+        return True
+    return any(name.startswith(_OF_CALL) for name in attributes)
 
 
 def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
@@ -101,6 +125,8 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
         reasoning=attributes.get("llm.token_count.completion_details.reasoning"),
         total=attributes.get("llm.token_count.total"),
     )
+    if columns.cached is None and columns.input_tokens is not None:
+        columns.cached = _cached_in_reply(attributes.get("output.value"), columns.input_tokens)
     if columns.cost is None:
         columns.cost = as_dollars(attributes.get("llm.cost.total"))
         parts = (
@@ -114,6 +140,22 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
         columns.set_first_token(min(moments, default=None))
 
 
+def _cached_in_reply(whole: JsonValue, input_tokens: int) -> int | None:
+    """Return the cached tokens in the usage of the provider's whole reply, or None.
+
+    Some instrumentations send this count only there, as JSON or as text that Python's `repr` wrote.
+    The usage is identified by the number of input tokens.
+    """
+    if not isinstance(whole, str) or "cached_tokens" not in whole:
+        return None
+    usage = re.search(rf"prompt_tokens['\"]?\s*[=:]\s*{input_tokens}\b", whole)
+    if usage is None:
+        return None
+    near = max(0, usage.start() - _USAGE), usage.end() + _USAGE
+    found = _CACHED.search(whole, *near)
+    return None if found is None else int(found[1])
+
+
 def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
     found = _nested(attributes, _INPUT, _OUTPUT, _PROMPTS, _CHOICES)
     if columns.input is None:
@@ -123,8 +165,23 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
         columns.output = _written(found.get(_OUTPUT)) or choices
     if columns.input is None:
         columns.input = messages_json(attributes.get("input.value"), "user")
+    whole = attributes.get("output.value")
     if columns.output is None:
-        columns.output = messages_json(attributes.get("output.value"), "assistant")
+        columns.output = messages_json(whole, "assistant")
+    elif isinstance(whole, str) and '"reasoning"' in whole:
+        columns.output = _with_reasoning(columns.output, whole)
+
+
+def _with_reasoning(output: str, whole: str) -> str | None:
+    """Return the reply with the reasoning from the whole reply of the provider.
+
+    Some instrumentations send the reasoning only there.
+    """
+    replies, wholes = parse_json(output), read_messages(whole, "assistant")
+    if not (replies and wholes and "reasoning_content" in wholes[0]):
+        return output
+    thoughts = wholes[0]["reasoning_content"]
+    return to_json([{"reasoning_content": thoughts, **replies[0]}, *replies[1:]])
 
 
 def _nested(attributes: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]:
@@ -145,7 +202,10 @@ def _written(found: Any) -> str | None:
 def _prompts(found: Any, role: str) -> str | None:
     """Return the prompts or the completions of a text-completion model, as messages."""
     name = "prompt" if role == "user" else "completion"
-    texts = [_inner(each, name).get("text") for each in list_items(found)]
+    texts = [
+        each if isinstance(each, str) else _inner(each, name).get("text")
+        for each in list_items(found)
+    ]
     messages = [{"role": role, "content": text} for text in texts]
     return to_json(messages) if messages else None
 

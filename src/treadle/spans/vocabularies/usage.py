@@ -79,9 +79,9 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
 def _has_other_prices(attributes: Mapping[str, object]) -> bool:
     """Return whether the call used a service tier whose prices are not in the table."""
     tiers = {
-        name: str(value).lower()
+        name: str(value).strip('"').lower()  # some clients send the tier as JSON
         for name, value in attributes.items()
-        if name.replace("_", "").lower().endswith("servicetier")
+        if name.endswith(("tier", "Tier")) and name.replace("_", "").lower().endswith("servicetier")
     }
     answered = {tier for name, tier in tiers.items() if "request" not in name.lower()}
     return bool((answered or set(tiers.values())) - _TABLE_TIERS)
@@ -103,8 +103,16 @@ def price_call(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSo
 
     Both are None if the cost is unknown.
     """
-    if columns.cost is not None:
+    if columns.cost:
         return columns.cost, CostSource.REPORTED
+    cost, source = _table_price(columns, usage)
+    # Some clients report 0 if they do not know the price of the model.
+    if cost is None and columns.cost is not None:
+        return columns.cost, CostSource.REPORTED
+    return cost, source
+
+
+def _table_price(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSource | None]:
     if columns.model is None or columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
         return None, None
     if not columns.priceable or _has_other_prices(columns.raw.attributes):

@@ -236,6 +236,12 @@ _PROVIDERS = {
     "togetherai": "together_ai",
 }
 
+_FRAMEWORKS = frozenset(
+    {"strands-agents", "langchain", "langgraph", "crewai", "autogen", "llamaindex", "agno",
+     "smolagents", "haystack", "semantic-kernel", "microsoft.agent_framework"}
+)  # fmt: skip
+"""Libraries that send their own name in place of the name of a provider."""
+
 _APIS = frozenset(
     {"chat", "responses", "completion", "completions", "messages", "embedding", "embeddings",
      "textembedding", "generative-ai", "image", "transcription", "speech", "generateContent"}
@@ -248,7 +254,7 @@ def canonical_provider(name: str | None) -> str | None:
 
     An unknown name is only converted to lower case.
     """
-    if name is None:
+    if name is None or name in _FRAMEWORKS:
         return None
     head, _, api = name.partition(".")
     if api in _APIS:
