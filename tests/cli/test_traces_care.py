@@ -129,6 +129,23 @@ def test_faults_are_reported_although_the_status_is_ok(home: Path) -> None:
     assert [each["evidence"]["span"]["span_id"] for each in as_json["findings"]] == ["t"]
 
 
+def test_error_that_passes_through_spans_is_listed_once(home: Path) -> None:
+    failed = replace(span("t", kind=SpanKind.TOOL), status=SpanStatus.ERROR, error="no such city")
+    outer = replace(failed, kind=SpanKind.AGENT)
+    seed(
+        home,
+        replace(outer, span_id="run"),
+        replace(outer, span_id="agent", parent_id="run", start_us=2_000),
+        replace(failed, span_id="tool", parent_id="agent", start_us=3_000),
+    )
+
+    told = traces(home, "faults").out
+
+    assert told.count("The span ended with an error") == 1
+    assert "Also the error of 2 other spans of this trace." in told
+    assert " tool error" in told
+
+
 def test_worst_faults_of_all_spans_are_reported_up_to_the_limit(home: Path) -> None:
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", status=SpanStatus.OK)
     results = ["[]"] * 3 + ["Error: disk is full"] * 2

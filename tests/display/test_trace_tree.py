@@ -41,7 +41,7 @@ thread 01930000-0000-7000-8000-0000000000aa
   +4.000 s             • retry  attempt 2 in 0.5 s: 503
   +5.000 s   1.00 s    ✓ model  small → calls request_code_context
                            100 tokens in (40 cached), 10 out, $0.001000, first token 250 ms
-  +7.000 s   2.00 s      ✓ request_code_context  {"token_budget": 4000, "hint": "calls"} → 1 item
+  +7.000 s   2.00 s      ✓ request_code_context  token_budget: 4000, hint: calls → 1 item
   +7.500 s  30.0 ms        ✓ retrieval  “calls”, 1 source, 2 left out, 3,900 of 4,000 tokens
                                src/bus.py:120-160 EventBus.publish
                                searched an index of 120 files, 3,400 items
@@ -215,6 +215,37 @@ def test_reply_of_a_foreign_program_is_shown_as_text() -> None:
     assert view_trace(said).answer == "It is sunny."
     assert view_trace(called).rows[0].detail == "unknown model → calls search"
     assert not view_trace(called).answer
+
+
+def test_messages_of_a_foreign_agent_are_shown_as_text() -> None:
+    asked = json.dumps([{"role": "user", "content": "Is it sunny?"}])
+    said = json.dumps([{"role": "assistant", "content": "It is sunny."}])
+    root = replace(span("a", kind=SpanKind.AGENT), input=asked, output=said)
+    view = view_trace(Trace("t", (root,)))
+
+    assert (view.rows[0].detail, view.answer) == ("Is it sunny?", "It is sunny.")
+    for output in ('{"sky": "sunny"}', '[{"sky": "sunny"}]', "[1, 2]"):
+        assert view_trace(Trace("t", (replace(root, output=output),))).answer == output
+
+
+def test_exception_that_is_the_error_of_its_span_is_shown_once() -> None:
+    raised = {"exception.type": "ValueError", "exception.message": "no such city"}
+    events = (
+        SpanEvent(5, "exception", raised),
+        SpanEvent(6, "exception", {**raised, "exception.message": "tried again"}),
+    )
+    failed = replace(span("a"), error="ValueError: no such city", events=events)
+    rows = view_trace(Trace("t", (failed,))).rows
+
+    assert rows[0].notes == ("error: ValueError: no such city",)
+    assert [row.detail for row in rows[1:]] == ["ValueError: tried again"]
+
+
+def test_arguments_of_a_tool_are_shown_as_names_and_values() -> None:
+    call = replace(span("a", kind=SpanKind.TOOL), input='{"city": "Oslo", "days": 3}')
+    assert view_trace(Trace("t", (call,))).rows[0].detail == "city: Oslo, days: 3"
+    text = replace(call, input="the weather in Oslo")
+    assert view_trace(Trace("t", (text,))).rows[0].detail == "the weather in Oslo"
 
 
 def test_events_are_shown_in_order_of_time() -> None:

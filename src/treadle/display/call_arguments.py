@@ -1,4 +1,4 @@
-"""Finds the argument of a tool call by which a person recognises the call."""
+"""Writes the arguments of a tool call for a person: all of them in short, or the main one."""
 
 import json
 
@@ -28,3 +28,29 @@ def main_argument(arguments: str) -> str:
         files = [each.get("file") for each in edits if isinstance(each, dict)]
         return ", ".join(dict.fromkeys(each for each in files if isinstance(each, str)))
     return next((value for value in parsed.values() if isinstance(value, str)), "")
+
+
+def short_arguments(arguments: str) -> str:
+    """Return all arguments of a call as text, such as `city: Oslo, days: 3`.
+
+    `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
+    Some programs record a call as an object of `args` and `kwargs`. Their arguments by position
+    come first, without a name.
+    """
+    try:
+        parsed = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(parsed, dict):
+        return arguments
+    values = list[object]()
+    if {"args", "kwargs"} >= parsed.keys() and parsed:
+        args, kwargs = parsed.get("args") or [], parsed.get("kwargs") or {}
+        if isinstance(args, list) and isinstance(kwargs, dict):
+            values, parsed = args, kwargs
+    named = (f"{name}: {_short(value)}" for name, value in parsed.items())
+    return ", ".join((*map(_short, values), *named))
+
+
+def _short(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
-from treadle.diagnosis.span_messages import Message, Role, read
+from treadle.diagnosis.span_messages import Message, Role, messages_in, read
+from treadle.display.call_arguments import short_arguments
 from treadle.display.lines import DETAIL_CHARACTERS, one_line
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
@@ -175,9 +176,16 @@ def _rows(
             events[:] = [event for event in events if event.at_us > until]
         yield _row(node, start_us, same_calls.get(node.span_id))
         if node.span:
-            waiting.append((node.depth, sorted(node.span.events, key=lambda event: event.at_us)))
+            shown = [event for event in node.span.events if not _is_error_of(event, node.span)]
+            waiting.append((node.depth, sorted(shown, key=lambda event: event.at_us)))
     for depth, events in reversed(waiting):
         yield from _event_rows(events, depth, start_us)
+
+
+def _is_error_of(event: SpanEvent, span: Span) -> bool:
+    """Return whether an event only repeats the error of its span, which the row already shows."""
+    message = event.attributes.get("exception.message")
+    return event.name == "exception" and bool(message) and str(message) in (span.error or "")
 
 
 def _event_rows(events: list[SpanEvent], depth: int, start_us: int) -> Iterator[Row]:
@@ -249,8 +257,8 @@ def _tool_name(span: Span) -> str:
 
 def _detail(span: Span) -> str:
     match span.kind:
-        case SpanKind.RUN:
-            detail = one_line(span.input or "")
+        case SpanKind.RUN | SpanKind.AGENT:
+            detail = one_line(_question(span))
         case SpanKind.MODEL:
             outcome = _reply(span)
             model = one_line(span.model or "unknown model")
@@ -271,8 +279,8 @@ def _detail(span: Span) -> str:
 
 def _tool_detail(span: Span) -> str:
     arguments = span.input or ""
-    detail = one_line(arguments, 80)
-    if arguments.strip() and _json(arguments) is None:
+    detail = one_line(short_arguments(arguments), 80)
+    if arguments.lstrip()[:1] in {"{", "["} and _json(arguments) is None:
         detail += " (invalid JSON)"
     outcome = span.attributes.get("treadle.summary") or span.attributes.get("error.type")
     return f"{detail} → {one_line(str(outcome))}" if outcome else detail
@@ -345,12 +353,22 @@ def _reply(span: Span) -> str:
 def _answer(root: Span) -> str | None:
     """Return the answer of a trace.
 
-    If the root is a model call, the answer is the text of its reply. Otherwise the answer is the
-    output of the root.
+    If the output of the root is a list of messages, the answer is their text. Otherwise the answer
+    is the output of the root.
     """
-    messages = _reply_messages(root) if root.kind is SpanKind.MODEL else ()
-    answer = _reply_text(messages) if messages else root.output
+    is_model = root.kind is SpanKind.MODEL
+    is_list = (root.output or "").lstrip()[:1] == "["
+    messages = _reply_messages(root) if is_model else messages_in(root.output) if is_list else ()
+    text = _reply_text(messages)
+    answer = text if text or (messages and is_model) else root.output
     return None if answer is None else printable(answer)
+
+
+def _question(span: Span) -> str:
+    """Return the last text of a user in the input of a span, or the whole input."""
+    messages = messages_in(span.input)
+    texts = [text.text for message in messages for text in message.texts if text.role is Role.USER]
+    return texts[-1] if texts else span.input or ""
 
 
 def _reply_messages(span: Span) -> tuple[Message, ...]:
@@ -391,8 +409,15 @@ def _event_detail(event: SpanEvent) -> str:
         case "late_result":
             detail = f"{values.get('outcome')} after the call had been answered"
         case _:
-            detail = ", ".join(f"{name}={value}" for name, value in values.items())
+            detail = _attributes_detail(values)
     return one_line(detail, 2 * DETAIL_CHARACTERS)
+
+
+def _attributes_detail(values: Attributes) -> str:
+    raised = [values.get(f"exception.{part}") for part in ("type", "message")]
+    if any(raised):
+        return ": ".join(str(each) for each in raised if each)
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _json(text: str) -> object:

@@ -157,7 +157,7 @@ async def test_without_a_server_the_browser_key_states_what_to_do(
 
 
 async def test_a_trace_of_5000_spans_opens_folds_and_finds(tmp_path: Path) -> None:
-    spans = [span(0, kind=SpanKind.RUN, name="run")]
+    spans = [span(0, kind=SpanKind.RUN, name="run", user="alice", release="1.5")]
     spans += [span(number, 0 if number % 5 else None) for number in range(1, 5_000)]
     async with running(tmp_path, [Answer("Yes.")]) as terminal:
         await terminal.ask("Hello?")
@@ -168,6 +168,9 @@ async def test_a_trace_of_5000_spans_opens_folds_and_finds(tmp_path: Path) -> No
         screen = await opened(terminal)
         rows = screen.query_one("#list")
         assert rows.virtual_size.height == 5_000
+        assert screen.summary().startswith(
+            "user alice  release 1.5  0 model calls, 4999 tool calls"
+        )
         await terminal.pilot.press("alt+left")
         await terminal.until(lambda: rows.virtual_size.height == 1_000)
         await terminal.write("tool 4321")

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -381,8 +381,8 @@ def _list_faults(options: argparse.Namespace) -> int:
         }
         print_json({**counts, "findings": [to_json(finding) for finding in worst]})
         return 0
-    for finding in worst:
-        _print_finding(finding)
+    for group in _equal_failures(worst):
+        _print_findings(group)
     shown = f"; the worst {len(worst)} are shown" if len(worst) < found.total else ""
     report(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
     if found.unexamined:
@@ -400,12 +400,30 @@ def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
         report(f"{done:,} spans examined for the first time so far.")
 
 
-def _print_finding(finding: "Finding") -> None:
+def _equal_failures(findings: Sequence["Finding"]) -> list[list["Finding"]]:
+    """Group the errors of spans that have the same text within a trace. Keep the order.
+
+    An exception often passes from a tool through its agent to the run. The innermost of these spans
+    begins last, and comes first in its group.
+    """
+    from treadle.diagnosis.detectors import Kind
+
+    groups: dict[Hashable, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        passes = finding.kind in {Kind.STATUS, Kind.EXCEPTION}
+        trace_id, quote = finding.evidence.span.trace_id, finding.evidence.quote
+        groups.setdefault((trace_id, quote) if passes else number, []).insert(0, finding)
+    return list(groups.values())
+
+
+def _print_findings(group: Sequence["Finding"]) -> None:
+    finding = group[0]
     place = finding.evidence
-    also = f", {finding.repeats}" if finding.repeats else ""
-    print_text(
-        f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}"
-    )
+    others = len(group) - 1
+    spans = "1 other span" if others == 1 else f"{others} other spans"
+    also = f" Also the error of {spans} of this trace." if others else ""
+    also += f" It is {finding.repeats}." if finding.repeats else ""
+    print_text(f"{finding.severity.value:6}  {one_line(finding.message)}{also}")
     print_line(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
     print_text(f"        “{one_line(place.quote, _QUOTED)}”")
 

@@ -91,8 +91,11 @@ class TraceScreen(Picker[int, AnalystQuestion]):
         return content
 
     def summary(self) -> str:
-        """The totals of the trace."""
-        return "" if self._tree is None else describe(self._tree.view.totals)
+        """The user and the release of the trace, and its totals."""
+        if self._tree is None:
+            return ""
+        view = self._tree.view
+        return "  ".join(filter(None, (view.origin, describe(view.totals))))
 
     def action_trace_fold(self) -> None:
         """Hide the rows below the highlighted row.
