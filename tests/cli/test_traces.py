@@ -61,9 +61,9 @@ def test_groups_have_the_sums_of_a_user_and_of_a_tenant(tmp_path: Path) -> None:
     listed = lines(treadle("traces", "list", "--spans", "metadata.tenant:of*", home=tmp_path))
     wrong = treadle("traces", "groups", "tenant", home=tmp_path)
 
-    assert [row.split() for row in by_user[1:]] == [
-        ["4", "2", "0", "2,000", "20", "$0.5000", "alice"],
-        ["2", "1", "0", "1,000", "10", "$0.2500", "bob"],
+    assert [" ".join(row.split()) for row in by_user[1:]] == [
+        "2 0 4 2 0 2,000 20 $0.5000 $0.2500 2.00 s 2.00 s alice",
+        "1 0 2 1 0 1,000 10 $0.2500 $0.2500 2.00 s 2.00 s bob",
     ]
     assert [row.split()[-2:] for row in by_tenant[1:]] == [["of", "bob"]]
     assert len(listed) == 7
@@ -85,7 +85,7 @@ def test_groups_are_sorted_by_cost_or_tokens(home: Path) -> None:
     assert names("run", "kind:model", "--sort", "tokens") == ["GROUP", "three", "two", "one"]
     assert names("operation", "--sort", "cost")[:2] == ["GROUP", "chat"]
     assert [row.split(",")[0] for row in exported] == ["value", "three", "two", "one"]
-    assert [row.split()[5] for row in hours[1:]] == ["$0.7500", "$0.5000", "$0.2500"]
+    assert [row.split()[7] for row in hours[1:]] == ["$0.7500", "$0.5000", "$0.2500"]
 
 
 def test_groups_are_by_hour_or_by_day(home: Path) -> None:
@@ -96,6 +96,29 @@ def test_groups_are_by_hour_or_by_day(home: Path) -> None:
     assert len(starts("hour")) == 3
     assert starts("day") == starts("time", "--bucket", "86400")
     assert len(starts("day")) == 1
+
+
+def test_groups_compare_the_runs_of_releases(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    for trace, release in (("one", "1.4"), ("two", "1.5"), ("three", "1.5"), ("four", None)):
+        root, call = run(trace, 24 if trace == "three" else 0, trace, failed=trace == "two")
+        status = SpanStatus.ERROR if trace == "two" else SpanStatus.OK
+        store.write([replace(root, release=release, status=status), call]).result()
+    store.close()
+
+    def shown(*words: str) -> list[list[str]]:
+        rows = lines(treadle("traces", "groups", *words, home=tmp_path))[1:]
+        return [[row[:4].strip(), row[4:14].strip(), row.split()[-1]] for row in rows]
+
+    releases = shown("release", "--sort", "failed_runs")
+    assert [row[2] for row in releases] == ["1.5", "(none)", "1.4"]
+    assert releases[0][:2] == ["2", "1 (50 %)"]
+    assert [row[2] for row in shown("release", "--sort", "cost", "--reverse")][-1] == "1.5"
+    nested = lines(treadle("traces", "groups", "release", "day", home=tmp_path))
+    assert [row.split()[0] for row in nested[1:]] == ["2", "1", "1", "1", "1", "1", "1"]
+    nobody = treadle("traces", "groups", "user", home=tmp_path)
+    assert "(none)" in nobody.out
+    assert nobody.err.strip() == "No matching span states a user."
 
 
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
@@ -110,7 +133,8 @@ def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
     models = lines(treadle("traces", "summary", home=tmp_path))
     shown = lines(treadle("traces", "show", "one", home=tmp_path))
 
-    assert [row.split()[-2:] for row in groups[1:]] == [["$0.2500+", "a"], ["$0.5000", "b"]]
+    costs = [(row.split()[7], row.split()[-1]) for row in groups[1:]]
+    assert costs == [("$0.2500+", "a"), ("$0.5000", "b")]
     for listed in (runs, threads):
         assert [row.split()[-3] for row in listed[1:]] == ["$0.5000", "$0.2500+"]
     assert "$0.7500+" in next(row for row in models if row.startswith("small")).split()

@@ -131,6 +131,21 @@ async def test_users_and_metadata_are_fields(repo: Path) -> None:
             (run,) = (await served.get("/runs", query=query))["data"]
             assert (run["user"], run["release"]) == ("alice", "1.4")
         groups = (await served.get("/groups", group_by='metadata."team name"'))["data"]
-        assert [(each["value"], each["spans"]) for each in groups] == [("a", 2)]
+        assert [(each["value"], each["spans"]) for each in groups] == [("a", 2), ("", 1)]
+        by_release = (await served.get("/groups", group_by="release", sort="group"))["data"]
+        assert by_release[0]["value"] == "1.4"
+        assert (by_release[0]["runs"], by_release[0]["failed_runs"]) == (1, 0)
+        assert by_release[0]["duration_of"] == "runs"
+        ascending = await served.get(
+            "/groups", group_by="release", sort="group", ascending="true", figures="false"
+        )
+        assert [each["value"] for each in ascending["data"]] == ["", "1.4"]
+        assert ascending["data"][0]["runs"] is None
+        without = (await served.get("/spans", query="-release:*"))["pagination"]["total"]
+        assert ascending["data"][0]["spans"] == without
+        nested = await served.get("/nested_groups", group_by="release", then_by="operation")
+        inner = {each["value"]: each["groups"] for each in nested["data"]}
+        assert sum(each["spans"] for each in inner["1.4"]) == 2
+        assert sum(each["spans"] for each in inner[""]) == without
         refused = await served.http.get("/api/v1/groups", params={"group_by": "tenant"})
         assert refused.status_code == 422

@@ -85,6 +85,8 @@ def all_groups(
     query: Query,
     bucket_seconds: int,
     sort: GroupSort | None = None,
+    *,
+    ascending: bool = False,
 ) -> ExportedList:
     """Return the groups of the matching spans."""
 
@@ -92,7 +94,14 @@ def all_groups(
         offset = 0
         while True:
             page = store.groups(
-                by, query, sort=sort, bucket_seconds=bucket_seconds, limit=_GROUPS, offset=offset
+                by,
+                query,
+                sort=sort,
+                ascending=ascending,
+                bucket_seconds=bucket_seconds,
+                figures=True,
+                limit=_GROUPS,
+                offset=offset,
             )
             yield from page.data
             offset += len(page.data)

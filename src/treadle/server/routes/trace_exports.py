@@ -71,7 +71,14 @@ async def spans(server: CurrentServer, parameters: Annotated[ListExport, Query()
 async def groups(server: CurrentServer, parameters: Annotated[GroupExport, Query()]) -> Response:
     """Return all groups of the matching spans as a file."""
     by = read_grouping(parameters.group_by)
-    found = all_groups(server.traces, by, parameters.span_query(), parameters.bucket_size)
+    found = all_groups(
+        server.traces,
+        by,
+        parameters.span_query(),
+        parameters.bucket_size,
+        parameters.sort,
+        ascending=parameters.ascending,
+    )
     return await _file("groups", found, parameters.format)
 
 

@@ -26,8 +26,18 @@ from treadle.server.responses import json_response
 from treadle.server.span_content import SpanContent, previewed_span, whole_span
 from treadle.server.state import CurrentServer, ServerState
 from treadle.spans.span import Trace
+from treadle.traces.nested_groups import MAX_OUTER, NestedGroup, Nesting, nested_groups
 from treadle.traces.own_spans import without_own
-from treadle.traces.query import Condition, Operator, Page, Sort, SortKey, any_of, read_grouping
+from treadle.traces.query import (
+    Condition,
+    GroupSort,
+    Operator,
+    Page,
+    Sort,
+    SortKey,
+    any_of,
+    read_grouping,
+)
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
 from treadle.traces.query.pages import Pagination
@@ -109,12 +119,27 @@ class Grouped(Filter):
 
     group_by: GroupingName
     bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
+    sort: GroupSort | None = Field(
+        None, description="by default `group` (the newest first) for `time`, and else `spans`"
+    )
+    ascending: bool = False
 
 
 class Grouping(Grouped):
     """The parameters that group spans and select a range of the groups."""
 
+    figures: bool = Field(
+        True, description="add runs, failed runs and durations, which takes longer"
+    )
     limit: int = Field(50, ge=1, le=10_000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class Nested(Grouped):
+    """The parameters that group spans by two properties and select a range of the outer groups."""
+
+    then_by: GroupingName
+    limit: int = Field(10, ge=1, le=MAX_OUTER)
     offset: int = Field(0, ge=0, le=1_000_000)
 
 
@@ -187,16 +212,44 @@ async def groups(
 ) -> Response:
     """Group the spans by time, model, user, a value of the metadata, or another field.
 
-    The response has the number of spans, the tokens and the cost of each group.
+    The response has the spans, tokens, cost, runs, failed runs and durations of each group. The
+    group with an empty value has the spans without such a field.
     """
     return await json_response(
         request,
         lambda: server.traces.groups(
             read_grouping(parameters.group_by),
             parameters.span_query(),
+            sort=parameters.sort,
+            ascending=parameters.ascending,
             bucket_seconds=parameters.bucket_size,
+            figures=parameters.figures,
             limit=parameters.limit,
             offset=parameters.offset,
+        ),
+    )
+
+
+@router.get("/nested_groups", response_class=Response, responses=_page_responses(NestedGroup))
+async def groups_in_groups(
+    server: CurrentServer, parameters: Annotated[Nested, Query()], request: Request
+) -> Response:
+    """Group the spans by one field, and the spans of each group by a second field.
+
+    An example is the use of each model by day.
+    """
+    nesting = Nesting(
+        read_grouping(parameters.group_by),
+        read_grouping(parameters.then_by),
+        parameters.bucket_size,
+        parameters.sort,
+        parameters.ascending,
+    )
+    limit, offset = parameters.limit, parameters.offset
+    return await json_response(
+        request,
+        lambda: nested_groups(
+            server.traces, nesting, parameters.span_query(), limit=limit, offset=offset
         ),
     )
 

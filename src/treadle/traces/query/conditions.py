@@ -215,13 +215,20 @@ def read_grouping(text: str) -> Grouping:
 
 
 class GroupSort(StrEnum):
-    """The value by which groups are sorted, the largest first. Unknown values come last."""
+    """The value by which groups are sorted. Unknown values come last."""
 
+    GROUP = "group"
+    """The value that the spans of a group share."""
     SPANS = "spans"
     CALLS = "calls"
     ERRORS = "errors"
     TOKENS = "tokens"
     COST = "cost"
+    RUNS = "runs"
+    FAILED_RUNS = "failed_runs"
+    COST_PER_RUN = "cost_per_run"
+    P50 = "p50"
+    P95 = "p95"
 
 
 class Rows(StrEnum):

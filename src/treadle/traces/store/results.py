@@ -1,8 +1,9 @@
 """The results of the store's queries, which are also the JSON of the server and the tools."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
@@ -274,18 +275,6 @@ THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels", "error
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The sums of one group.
-
-    `value` is the model, the thread or another property by which spans are grouped. In groups by
-    time, it is the start in Unix microseconds.
-    """
-
-    value: str | int
-    sums: Annotated[Sums, JsonField(inline=True)]
-
-
-@dataclass(frozen=True, slots=True)
 class LabelCount:
     """A label, and the number of spans with it."""
 
@@ -438,6 +427,53 @@ class Percentiles:
     p95_us: Annotated[int | None, JsonField("p95", write=milliseconds)]
     p99_us: Annotated[int | None, JsonField("p99", write=milliseconds)]
     max_us: Annotated[int | None, JsonField("max", write=milliseconds)]
+
+
+RANKS = (50, 95, 99, 100)
+"""The percentiles of `Percentiles`, in percent."""
+
+
+def percentiles(values: Iterable[int]) -> Percentiles:
+    """Return the percentiles of durations in microseconds."""
+    ordered = sorted(values)
+    n = len(ordered)
+    if n == 0:
+        return Percentiles(0, None, None, None, None)
+    return Percentiles(n, *(ordered[-(-n * percent // 100) - 1] for percent in RANKS))
+
+
+class DurationsOf(StrEnum):
+    """The objects whose durations a group has."""
+
+    RUNS = "runs"
+    CALLS = "calls"
+    SPANS = "spans"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The sums of one group, and figures of its runs.
+
+    `value` is the model, the thread or another property by which spans are grouped. It is empty for
+    the spans that have no such property. In groups by time, it is the start in Unix microseconds.
+
+    A run belongs to each group that has one of its spans. `duration` has percentiles of the
+    durations of the group's runs, of its model calls in groups by model, and of its spans in groups
+    by operation. The figures of runs and durations are None if they were not requested.
+    """
+
+    value: str | int
+    sums: Annotated[Sums, JsonField(inline=True)]
+    runs: int | None = None
+    failed_runs: int | None = None
+    duration: Percentiles | None = None
+    duration_of: DurationsOf | None = None
+
+    @json_property
+    def cost_per_run(self) -> float | None:
+        """The known cost of the group's spans, divided by the number of its runs."""
+        cost = self.sums.totals.cost
+        return cost / self.runs if cost is not None and self.runs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,11 +71,16 @@ class SpanReader(Protocol):
         query: Query = EVERYTHING,
         *,
         sort: GroupSort | None = None,
+        ascending: bool = False,
         bucket_seconds: int = 3600,
+        figures: bool = False,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
-        """Return sums by time, model, thread, run, label or operation."""
+        """Return sums by time, model, thread, run, label, operation or property.
+
+        `figures` adds the number of runs and percentiles of durations.
+        """
         ...
 
     def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:

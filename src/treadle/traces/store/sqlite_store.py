@@ -213,7 +213,9 @@ class SqliteTraceStore(SpanReader):
         query: Query = EVERYTHING,
         *,
         sort: GroupSort | None = None,
+        ascending: bool = False,
         bucket_seconds: int = groups.HOUR_SECONDS,
+        figures: bool = False,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
@@ -223,7 +225,9 @@ class SqliteTraceStore(SpanReader):
                 by,
                 query,
                 sort=sort,
+                ascending=ascending,
                 bucket_seconds=bucket_seconds,
+                figures=figures,
                 limit=limit,
                 offset=offset,
             )

@@ -267,6 +267,13 @@ def groups(
     spans: Iterable[NaiveSpan], by: Grouping, bucket_seconds: int = 3600
 ) -> dict[str | int, NaiveSums]:
     """The sums of each group."""
+    return {value: sums(group) for value, group in members_of(spans, by, bucket_seconds).items()}
+
+
+def members_of(
+    spans: Iterable[NaiveSpan], by: Grouping, bucket_seconds: int = 3600
+) -> dict[str | int, list[NaiveSpan]]:
+    """The spans of each group."""
     members: dict[str | int, list[NaiveSpan]] = defaultdict(list)
     bucket = bucket_seconds * 1_000_000
     for found in spans:
@@ -280,13 +287,11 @@ def groups(
             GroupBy.OPERATION: [span.operation],
         }
         if not isinstance(by, GroupBy) or by not in values:
-            named = found.properties.get(by.value)
-            if named is not None:
-                members[named].append(found)
+            members[found.properties.get(by.value, "")].append(found)
             continue
         for value in values[by]:
             members[value].append(found)
-    return {value: sums(group) for value, group in members.items()}
+    return dict(members)
 
 
 def sums(spans: Sequence[NaiveSpan]) -> NaiveSums:

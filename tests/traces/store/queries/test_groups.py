@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 import pytest
@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled
+from tests.traces.store.queries.naive_runs import NaiveRun, naive_runs
 from tests.traces.store.queries.random_spans import random_query
 from tests.traces.store.queries.small_segments import segment_constantly
 from treadle.errors import UsageError
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
-from treadle.traces.query import GroupBy, Grouping, MetadataKey, Sort, SortKey
+from treadle.traces.query import GroupBy, Grouping, GroupSort, MetadataKey, Sort, SortKey
 from treadle.traces.store.queries import span_pages, span_sources
 from treadle.traces.store.queries.summaries import TOP
-from treadle.traces.store.results import Percentiles, Summary, Sums
+from treadle.traces.store.results import DurationsOf, Group, Percentiles, Summary, Sums
 
 BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 
@@ -53,13 +54,27 @@ def check_sums(random: Random) -> None:
             by, bucket = random.choice(GROUPINGS), random.choice(BUCKETS)
             fitting = there.fitting(query)
 
-            page = there.store.groups(by, query, bucket_seconds=bucket, limit=1000)
+            sort, ascending = random.choice((None, *GroupSort)), random.random() < 0.5
+            page = there.store.groups(
+                by,
+                query,
+                sort=sort,
+                ascending=ascending,
+                bucket_seconds=bucket,
+                figures=True,
+                limit=1000,
+            )
             labels = there.store.labels(query)
             summary = there.store.summary(query)
 
             groups = {group.value: plain(group.sums) for group in page.data}
             assert groups == naive.groups(fitting, by, bucket)
             assert page.pagination.total == len(groups)
+            members = naive.members_of(fitting, by, bucket)
+            runs = {run.run_id: run for run in naive_runs(there.spans)}
+            for group in page.data:
+                check_figures(group, by, members[group.value], runs)
+            check_order(page.data, sort, ascending=ascending)
             named = {label.name: label.count for label in labels.data}
             expected = naive.groups(fitting, GroupBy.LABEL)
             assert named == {label: sums.spans for label, sums in expected.items()}
@@ -69,6 +84,47 @@ def check_sums(random: Random) -> None:
                 for value, sums in naive.groups(fitting, GroupBy.OPERATION).items()
             }
             check_summary(summary, fitting, there.keys)
+
+
+def check_figures(
+    group: Group, by: Grouping, members: list[naive.NaiveSpan], every: dict[str, NaiveRun]
+) -> None:
+    """Compare the figures of a group with those of the spans in it."""
+    runs = [every[run_id] for run_id in {found.run for found in members}]
+    nano = sum(found.nano or 0 for found in members if found.counted)
+    assert (group.runs, group.failed_runs) == (
+        len(runs),
+        sum(run.status is SpanStatus.ERROR for run in runs),
+    )
+    if group.cost_per_run is not None:
+        assert group.cost_per_run == pytest.approx(nano / naive.NANO / len(runs))
+    durations = {
+        DurationsOf.RUNS: [run.duration_us for run in runs],
+        DurationsOf.CALLS: [found.span.duration_us for found in members if found.counted],
+        DurationsOf.SPANS: [found.span.duration_us for found in members],
+    }
+    expected = {GroupBy.MODEL: DurationsOf.CALLS, GroupBy.OPERATION: DurationsOf.SPANS}
+    of = expected.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else DurationsOf.RUNS
+    assert group.duration_of is of
+    assert group.duration is not None
+    assert figures(group.duration) == ranks(durations[of])
+
+
+def check_order(groups: Sequence[Group], sort: GroupSort | None, *, ascending: bool) -> None:
+    read: dict[GroupSort, Callable[[Group], float | None]] = {
+        GroupSort.SPANS: lambda group: group.sums.totals.spans,
+        GroupSort.ERRORS: lambda group: group.sums.faults,
+        GroupSort.RUNS: lambda group: group.runs,
+        GroupSort.FAILED_RUNS: lambda group: group.failed_runs,
+        GroupSort.COST: lambda group: group.sums.totals.cost,
+        GroupSort.COST_PER_RUN: lambda group: group.cost_per_run,
+        GroupSort.P95: lambda group: group.duration.p95_us if group.duration else None,
+    }
+    if sort not in read:
+        return
+    values = [read[sort](group) for group in groups]
+    known = [value for value in values if value is not None]
+    assert values == [*sorted(known, reverse=not ascending), *[None] * values.count(None)]
 
 
 def check_summary(

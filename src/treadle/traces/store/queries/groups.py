@@ -28,6 +28,7 @@ from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.queries import segment_scan, segment_sums
 from treadle.traces.store.queries.conditions import Sql, joined, listing, register_holds, resolved
+from treadle.traces.store.queries.group_figures import with_figures
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import HOUR_US, Source, whole_source
 from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
@@ -69,13 +70,20 @@ The spans of these threads or runs are read.
 
 
 _ORDERS = {
-    GroupSort.SPANS: "spans DESC",
-    GroupSort.CALLS: "model_calls DESC",
-    GroupSort.ERRORS: "faults DESC",
-    GroupSort.TOKENS: "input_tokens + output_tokens DESC, metered DESC",
-    GroupSort.COST: "cost_nano DESC, priced DESC",
+    GroupSort.GROUP: ("TRUE", "value"),
+    GroupSort.SPANS: ("TRUE", "spans"),
+    GroupSort.CALLS: ("TRUE", "model_calls"),
+    GroupSort.ERRORS: ("TRUE", "faults"),
+    GroupSort.TOKENS: (
+        "metered OR input_tokens OR output_tokens",
+        "input_tokens + output_tokens",
+    ),
+    GroupSort.COST: ("priced", "cost_nano"),
 }
-"""The order of groups. A known sum of 0 comes before an unknown sum."""
+"""SQL of whether the value is known by which groups are sorted, and SQL of this value.
+
+A sort that is missing here compares figures that are not sums (`group_figures`).
+"""
 
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
 """The condition that the label `value` is shown in lists; see `is_shown`."""
@@ -93,15 +101,18 @@ def groups_page(
     query: Query,
     *,
     sort: GroupSort | None = None,
+    ascending: bool = False,
     bucket_seconds: int = HOUR_SECONDS,
+    figures: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> Page[Group]:
     """Return a page of the groups of spans.
 
     Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
-    number of spans. Spans without a model are in the group ''. Spans without a label are in no
-    group by label. The same applies to groups by user, by release or by a key of the metadata.
+    number of spans. Spans without a model, a user, a release or a value of the metadata are in the
+    group ''. Spans without a label are in no group by label. `figures` adds the number of runs and
+    percentiles of durations, which takes longer.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -111,29 +122,97 @@ def groups_page(
         )
     register_holds(connection)
     query = resolved(connection, query)
-    page = (limit, offset)
-    by_time = sort is None and by is GroupBy.TIME
-    order = "value DESC" if by_time else f"{_ORDERS[sort or GroupSort.SPANS]}, value"
+    if sort is None:
+        sort = GroupSort.GROUP if by is GroupBy.TIME else GroupSort.SPANS
+    bucket_us = bucket_seconds * _SECOND_US
+    if sort not in _ORDERS:
+        order, part = _order(GroupSort.SPANS), (LARGEST_PAGE, 0)
+        found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
+        found = with_figures(connection, by, query, bucket_us, found)
+        found = _by_figure(found, sort, ascending=ascending)[offset : offset + limit]
+        return Page(tuple(found), Pagination(offset, limit, total, None))
+    order = _order(sort, ascending=ascending)
+    part = (limit, offset)
+    found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
+    if figures:
+        found = with_figures(connection, by, query, bucket_us, found)
+    return Page(tuple(found), Pagination(offset, limit, total, None))
+
+
+def _order(sort: GroupSort, *, ascending: bool = False) -> str:
+    known, value = _ORDERS[sort]
+    direction = "ASC" if ascending else "DESC"
+    unknown_last = "" if known == "TRUE" else f"NOT ({known}), "
+    return f"{unknown_last}{value} {direction}, value"
+
+
+def _by_figure(groups: Sequence[Group], sort: GroupSort, *, ascending: bool) -> list[Group]:
+    def figure(group: Group) -> float | None:
+        durations = group.duration
+        return {
+            GroupSort.RUNS: group.runs,
+            GroupSort.FAILED_RUNS: group.failed_runs,
+            GroupSort.COST_PER_RUN: group.cost_per_run,
+            GroupSort.P50: durations.p50_us if durations else None,
+            GroupSort.P95: durations.p95_us if durations else None,
+        }[sort]
+
+    def key(group: Group) -> tuple[bool, float]:
+        value = figure(group)
+        return value is None, (value or 0) * (1 if ascending else -1)
+
+    return sorted(sorted(groups, key=lambda group: str(group.value)), key=key)
+
+
+def _sorted(
+    connection: sqlite3.Connection,
+    by: Grouping,
+    query: Query,
+    bucket_seconds: int,
+    *,
+    order: str,
+    part: tuple[int, int],
+) -> tuple[list[Group], int | None]:
+    """Return the limit and offset `part` of the groups in an order, and the number of all groups.
+
+    The number is None if it is not known.
+    """
     shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
-    if kept := _from_kept(connection, by, query, bucket_seconds):
-        kept = Sql(f"SELECT * FROM ({kept.text}) WHERE {shown}", kept.values)
+    kept = None if property_of(by) else _from_kept(connection, by, query, bucket_seconds)
+    if kept is not None:
         found = connection.execute(
-            f"{kept.text} ORDER BY {order} LIMIT ? OFFSET ?", (*kept.values, *page)
+            f"{kept.text} ORDER BY {order} LIMIT ? OFFSET ?", (*kept.values, *part)
         ).fetchall()
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
-        data = tuple(Group(plain(row[0]), sums(*row[1:])) for row in found)
-        return Page(data, Pagination(offset, limit, total, None))
-    rows = _added_up(connection, by, query, bucket_seconds)
+        return [Group(plain(row[0]), sums(*row[1:])) for row in found], total
+    rows = value_rows(connection, by, query, bucket_seconds)
+    if property_of(by):
+        rows = _with_rest(connection, rows, query)
     added = (
         f"SELECT value, {TOTALS} FROM ({rows.text}) WHERE {shown}"
         " GROUP BY value HAVING sum(spans) > 0"
     )
     statement = f"SELECT *, count(*) OVER () FROM ({added}) ORDER BY {order} LIMIT ? OFFSET ?"
-    found = connection.execute(statement, (*rows.values, *page)).fetchall()
-    data = tuple(Group(plain(row[0]), sums(*row[1:-1])) for row in found)
-    total = found[0][-1] if found else (None if offset else 0)
-    return Page(data, Pagination(offset, limit, total, None))
+    found = connection.execute(statement, (*rows.values, *part)).fetchall()
+    total = found[0][-1] if found else (None if part[1] else 0)
+    return [Group(plain(row[0]), sums(*row[1:-1])) for row in found], total
+
+
+def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
+    """Return the rows, and rows of the value '' with the sums of the spans that have no value.
+
+    Each span has at most one value, so the rest is the difference from the sums of all spans.
+    """
+    every = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
+    less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)
+    return Sql(
+        f"WITH found AS MATERIALIZED (SELECT value, {COUNTER_COLUMNS} FROM ({rows.text}))"
+        " SELECT * FROM found"
+        f" UNION ALL SELECT x'' AS value, {less} FROM found"
+        f" UNION ALL SELECT x'' AS value, {COUNTER_COLUMNS} FROM ({every.text})",
+        (*rows.values, *every.values),
+    )
 
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
@@ -165,13 +244,18 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
     return LabelCounts(tuple(data), page.pagination.total or 0)
 
 
-def value_rows(connection: sqlite3.Connection, by: Grouping, query: Query) -> Sql:
+def value_rows(
+    connection: sqlite3.Connection,
+    by: Grouping,
+    query: Query,
+    bucket_seconds: int = HOUR_SECONDS,
+) -> Sql:
     """Return SQL for rows with a `value` and its counters. A value may have several rows.
 
     `query` must be a result of `resolved`.
     """
-    kept = _from_kept(connection, by, query, HOUR_SECONDS)
-    return kept or _added_up(connection, by, query, HOUR_SECONDS)
+    kept = _from_kept(connection, by, query, bucket_seconds)
+    return kept or _added_up(connection, by, query, bucket_seconds)
 
 
 def _added_up(

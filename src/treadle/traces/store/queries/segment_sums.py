@@ -6,6 +6,7 @@ The result is a temporary table, so that further SQL can combine it with sums of
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 _TABLE = f"""
     CREATE TEMP TABLE IF NOT EXISTS segment_sums (number INTEGER, value, {COUNTER_COLUMNS})"""
-_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM temp.segment_sums"
+_NUMBERS = count(1)
+"""The next number of a result. A result without rows has a number of its own too."""
+
 _INSERT = f"INSERT INTO temp.segment_sums VALUES ({', '.join('?' * (2 + len(COUNTER_NAMES)))})"
 
 _FIRST_GROUPS = 64
@@ -75,7 +78,7 @@ def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_u
             totals.add(values, sums)
     with _writable(connection):
         connection.execute(_TABLE)
-        (number,) = connection.execute(_NUMBER).fetchone()
+        number = next(_NUMBERS)
         connection.executemany(_INSERT, [(number, v, *sums) for v, sums in totals.rows()])
     columns = f"SELECT value, {COUNTER_COLUMNS} FROM temp.segment_sums WHERE number = ?"
     return Sql(columns, (number,))

@@ -27,12 +27,14 @@ from treadle.traces.store.queries.groups import groups_page, label_counts, sums_
 from treadle.traces.store.queries.span_pages import conditions, spans_page
 from treadle.traces.store.queries.span_sources import Source, whole_source
 from treadle.traces.store.results import (
+    RANKS,
     LabelCount,
     ModelUsage,
     Percentiles,
     Summary,
     Sums,
     ToolUsage,
+    percentiles,
     sums,
 )
 from treadle.traces.store.statements import pack_text, packed, plain
@@ -319,13 +321,12 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
 
 def _ranks(values: "array[int]", others: "Sequence[Array]" = ()) -> Percentiles:
     """Return the percentiles of all values."""
+    if not others:
+        return percentiles(values)
     n = len(values) + sum(map(len, others))
     if n == 0:
         return Percentiles(0, None, None, None, None)
-    ranks = [-(-n * percent // 100) - 1 for percent in (50, 95, 99, 100)]
-    if not others:
-        ordered = sorted(values)
-        return Percentiles(n, *(ordered[rank] for rank in ranks))
+    ranks = [-(-n * percent // 100) - 1 for percent in RANKS]
     import numpy
 
     every = numpy.concatenate([*others, numpy.array(values, numpy.int64)])

@@ -1,0 +1,189 @@
+"""Figures of groups that are not sums of spans: the number of runs, and percentiles of durations.
+
+A run belongs to each group that has one of its matching spans.
+"""
+
+import sqlite3
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
+from treadle.traces.store.queries import segment_scan
+from treadle.traces.store.queries.conditions import ALL, Sql, joined
+from treadle.traces.store.queries.span_pages import conditions
+from treadle.traces.store.queries.span_sources import JOINED, Source, whole_source
+from treadle.traces.store.results import (
+    DURATION_OF_ROOT,
+    STATUS_OF_ROOT,
+    DurationsOf,
+    Group,
+    percentiles,
+)
+from treadle.traces.store.segments import SHAPES, row_of_shape
+from treadle.traces.store.statements import plain
+
+_OF_FACETS = frozenset({GroupBy.MODEL, GroupBy.OPERATION, GroupBy.LABEL})
+_OF_CALLS = {GroupBy.MODEL: DurationsOf.CALLS, GroupBy.OPERATION: DurationsOf.SPANS}
+"""The groupings whose durations are those of single spans. Others have those of whole runs."""
+
+_FACETS = """
+    SELECT value, trace FROM trace_facets WHERE facet = ?1
+    UNION ALL SELECT '', t.id FROM traces t
+    WHERE t.spans > (
+        SELECT coalesce(sum(count), 0) FROM trace_facets a INDEXED BY facets_of_trace
+        WHERE a.trace = t.id AND a.facet = ?1
+    )"""
+"""The values of each trace, and '' if some of its spans have no value."""
+
+_RUNS = f"""
+    WITH pairs (value, trace) AS MATERIALIZED ({{}})
+    SELECT p.value, r.id, {STATUS_OF_ROOT} = 'error', {DURATION_OF_ROOT}
+    FROM pairs p CROSS JOIN traces o ON o.id = p.trace
+    CROSS JOIN runs r ON r.run_id = o.run_id
+    CROSS JOIN spans s ON s.id = r.root CROSS JOIN traces t ON t.id = s.trace"""
+
+
+@dataclass(slots=True)
+class _Runs:
+    """The runs of a group by key, with whether each failed and its duration."""
+
+    failed: dict[int, bool] = field(default_factory=dict)
+    durations: dict[int, int] = field(default_factory=dict)
+
+
+def value_of(by: Grouping, bucket_us: int) -> Sql:
+    """Return SQL of the value by which the span `s` is grouped. Groups by label have no such SQL.
+
+    The value is '' if the span has none.
+    """
+    if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
+        found = "SELECT e.value FROM json_each(s.properties) e WHERE e.key = ?"
+        return Sql(f"CAST(coalesce(({found}), '') AS BLOB)", (by.value,))
+    columns = {
+        GroupBy.TIME: f"s.start_us - ((s.start_us % {bucket_us}) + {bucket_us}) % {bucket_us}",
+        GroupBy.MODEL: "coalesce(s.model, '')",
+        GroupBy.OPERATION: "s.operation",
+        GroupBy.THREAD: "r.thread_id",
+        GroupBy.RUN: "t.run_id",
+        GroupBy.LABEL: "CAST(e.value AS BLOB)",
+    }
+    return Sql(columns[by])
+
+
+def with_figures(
+    connection: sqlite3.Connection,
+    by: Grouping,
+    query: Query,
+    bucket_us: int,
+    groups: Sequence[Group],
+) -> list[Group]:
+    """Add the figures to groups of the matching spans. `query` must be a result of `resolved`."""
+    runs = _runs(connection, by, query, bucket_us)
+    durations_of = _OF_CALLS.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else None
+    single = None
+    if isinstance(by, GroupBy) and by in _OF_CALLS:
+        single = _durations(connection, by, query)
+    found = []
+    for group in groups:
+        own = runs[group.value]
+        durations = own.durations.values() if single is None else single[str(group.value)]
+        found.append(
+            replace(
+                group,
+                runs=len(own.failed),
+                failed_runs=sum(own.failed.values()),
+                duration=percentiles(durations),
+                duration_of=durations_of or DurationsOf.RUNS,
+            )
+        )
+    return found
+
+
+def _runs(
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+) -> dict[str | int, _Runs]:
+    pairs = _pairs(connection, by, query, bucket_us)
+    runs: dict[str | int, _Runs] = defaultdict(_Runs)
+    for value, run, failed, duration in connection.execute(_RUNS.format(pairs.text), pairs.values):
+        of_value = runs[plain(value)]
+        of_value.failed[run] = bool(failed)
+        if duration is not None:
+            of_value.durations[run] = duration
+    return runs
+
+
+def _pairs(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
+    """Return SQL for each value and the key of each trace with a matching span of this value."""
+    if not query.conditions and (isinstance(by, MetadataKey) or by is not GroupBy.TIME):
+        if by in {GroupBy.THREAD, GroupBy.RUN}:
+            value = value_of(by, bucket_us)
+            joined_runs = "traces t CROSS JOIN runs r ON r.run_id = t.run_id"
+            return Sql(f"SELECT {value.text}, t.id FROM {joined_runs}")
+        return Sql(_FACETS, (by.value,))
+    source = whole_source(connection, query)
+    value = value_of(by, bucket_us)
+    spans = _spans(source, by)
+    where = conditions(source, query)
+    return Sql(
+        f"SELECT DISTINCT {value.text}, s.trace FROM {spans.text} WHERE {where.text}",
+        (*value.values, *spans.values, *where.values),
+    )
+
+
+def _spans(source: Source, by: Grouping) -> Sql:
+    """Return the FROM clause for the spans of the source with what `value_of` needs."""
+    more = ""
+    if by in {GroupBy.THREAD, GroupBy.RUN}:
+        more = JOINED
+    elif by is GroupBy.LABEL:
+        more = "CROSS JOIN json_each(s.labels) e"
+    return Sql(f"{source.spans.text} {more}", source.spans.values)
+
+
+def _durations(
+    connection: sqlite3.Connection, by: GroupBy, query: Query
+) -> "dict[str, array[int]]":
+    """Return the durations of the counted calls of each model, or the spans of each operation."""
+    found: dict[str, array[int]] = defaultdict(lambda: array("q"))
+    source = whole_source(connection, query)
+    sources: Iterable[Source] = (source,)
+    if segment_scan.can_scan(connection, query, source):
+        _add_of_segments(connection, by, query, found)
+        sources = segment_scan.uncovered(connection)
+    value = value_of(by, 1)
+    counts = Sql("s.counted") if by is GroupBy.MODEL else ALL
+    for each in sources:
+        where = joined((conditions(each, query), counts))
+        rows = connection.execute(
+            f"SELECT {value.text}, s.duration_us FROM {each.spans.text}"
+            f" WHERE {where.text} AND s.duration_us NOTNULL",
+            (*value.values, *each.spans.values, *where.values),
+        )
+        for name, duration in rows:
+            found[plain(name)].append(duration)
+    return found
+
+
+def _add_of_segments(
+    connection: sqlite3.Connection,
+    by: GroupBy,
+    query: Query,
+    found: "dict[str, array[int]]",
+) -> None:
+    import numpy
+
+    for spans in segment_scan.matches(connection, query, (SHAPES, "duration_us")):
+        numbers = spans.numbers("duration_us")
+        if numbers is None:
+            continue
+        durations, known = numbers[0], numbers[1]
+        shapes, codes = spans.texts(SHAPES)
+        for position, shape in enumerate(shapes):
+            row = row_of_shape(tuple(shape))
+            if by is GroupBy.MODEL and not row.counted:
+                continue
+            name = (row.model or "") if by is GroupBy.MODEL else row.operation
+            chosen = codes == position if known is None else (codes == position) & known
+            found[str(plain(name))].frombytes(durations[chosen].astype(numpy.int64).tobytes())
