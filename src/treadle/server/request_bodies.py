@@ -38,7 +38,10 @@ class TooLargeError(UsageError):
     """A request body exceeds the limit."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The body is larger than {limit:,} bytes.", hint="Send smaller requests.")
+        super().__init__(
+            f"The body is larger than {limit:,} bytes.",
+            hint="Send smaller requests, or raise traces.max_request.",
+        )
 
 
 class EncodingError(UsageError):

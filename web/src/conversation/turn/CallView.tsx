@@ -1,12 +1,13 @@
 // A tool call as one line, which unfolds to its arguments, its result and its span.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { memo, type ReactNode, useEffect, useId, useState } from "react";
+import { memo, type ReactNode, useId, useState } from "react";
 import { client, ok } from "../../api/client";
 import { Badge } from "../../components/Badge";
 import { LongText } from "../../components/LongText";
 import { ArgumentsView } from "../../components/messages/ArgumentsView";
 import { ResultView } from "../../components/messages/ResultView";
+import { useElapsed, wholeSeconds } from "../../components/Took";
 import { duration } from "../../format/numbers";
 import { cut, visible } from "../../text/visible";
 import { ApprovalView } from "../approvals/ApprovalView";
@@ -93,23 +94,6 @@ function Took({ call }: { call: Call }) {
   const seconds = useElapsed(call.state === "running" ? call.startedAt : null);
   const took = call.duration === null ? "" : duration(Math.round(call.duration * 1e6));
   return <span className={styles.took}>{seconds === null ? took : wholeSeconds(seconds)}</span>;
-}
-
-/** 0 → "", 75 → "75 s": a running call needs no fractions. */
-export function wholeSeconds(seconds: number): string {
-  return seconds === 0 ? "" : seconds < 100 ? `${seconds} s` : duration(seconds * 1e6);
-}
-
-/** Whole seconds since then; null without a start. */
-export function useElapsed(since: number | null): number | null {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (since === null) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, [since]);
-  return since === null ? null : Math.max(0, Math.floor((now - since) / 1_000));
 }
 
 /** The result of the call, and the page that it acted on. */

@@ -4,7 +4,8 @@ import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
 import { Origin, originOf } from "../../components/Origin";
-import { cost, count, duration, shortCount } from "../../format/numbers";
+import { Took } from "../../components/Took";
+import { cost, count, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { sumsOf } from "./model/notable";
 import { type Tree, textAt } from "./model/tree";
@@ -23,7 +24,14 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
     <>
       <StatusBadge status={runStatus(statusOf(tree, skeleton.root), skeleton.last_us)} />
       <span title={exactMoment(startUs)}>{moment(startUs)}</span>
-      <span>{duration(wholeTime(tree, skeleton))}</span>
+      <span>
+        <Took
+          status={statusOf(tree, skeleton.root)}
+          took={wholeTime(tree, skeleton)}
+          startUs={startUs}
+          lastUs={skeleton.last_us}
+        />
+      </span>
       <span>{tree.count === 1 ? "1 span" : `${count(tree.count)} spans`}</span>
       {sums.input !== null && (
         <span title="Input and output tokens of all model calls">

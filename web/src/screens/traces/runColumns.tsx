@@ -1,9 +1,10 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
+import { Took } from "../../components/Took";
 import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, duration, unit } from "../../format/numbers";
+import { cost, count, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { inAndOut, metadataText } from "./figures";
 import { runTitle } from "./runTitle";
@@ -41,8 +42,15 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     width: 5.5,
     align: "end",
     sort: "duration",
-    narrow: (run) => run.duration_us !== null,
-    cell: (run) => duration(run.duration_us),
+    narrow: (run) => run.duration_us !== null || run.status === "unfinished",
+    cell: (run) => (
+      <Took
+        status={run.status}
+        took={run.duration_us}
+        startUs={run.start_us}
+        lastUs={run.last_us}
+      />
+    ),
   },
   {
     id: "cost",

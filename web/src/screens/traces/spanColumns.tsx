@@ -1,7 +1,8 @@
 // The columns of the list of spans.
 import type { Hit, ListedSpan } from "../../api/schema";
-import { Badge, KindMark, StatusBadge } from "../../components/Badge";
+import { Badge, KindMark, runStatus, StatusBadge } from "../../components/Badge";
 import { SpanName } from "../../components/SpanName";
+import { Took } from "../../components/Took";
 import { Ago, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { isModelCall } from "../../format/calls";
@@ -36,7 +37,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     name: "Status",
     width: 6,
     narrow: (span) => span.status !== "ok",
-    cell: (span) => <StatusBadge status={span.status} quiet />,
+    cell: (span) => <StatusBadge status={runStatus(span.status, span.start_us)} quiet />,
   },
   {
     id: "error",
@@ -69,14 +70,14 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     width: 5.5,
     align: "end",
     sort: "duration",
-    narrow: (span) => span.duration_us !== null,
+    narrow: (span) => span.duration_us !== null || span.status === "unfinished",
     cell: (span) =>
       span.end_us !== null && span.end_us < span.start_us ? (
         <Badge tone="warn" title="it ended before it started: its clock went backwards">
           clock skew
         </Badge>
       ) : (
-        duration(span.duration_us)
+        <Took status={span.status} took={span.duration_us} startUs={span.start_us} />
       ),
   },
   {

@@ -10,6 +10,7 @@ import { textMessage } from "../../../components/messages/message";
 import { Origin, originOf } from "../../../components/Origin";
 import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
+import { Took } from "../../../components/Took";
 import { cost, count, duration } from "../../../format/numbers";
 import { exactMoment, moment } from "../../../format/times";
 import { visible } from "../../../text/visible";
@@ -77,7 +78,14 @@ function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
         <Fact name="Started" title={exactMoment(run.start_us)}>
           {moment(run.start_us)}
         </Fact>
-        <Fact name="Duration">{duration(run.duration_us)}</Fact>
+        <Fact name="Duration">
+          <Took
+            status={run.status}
+            took={run.duration_us}
+            startUs={run.start_us}
+            lastUs={run.last_us}
+          />
+        </Fact>
         <Fact name="Cost">
           {cost(sums.cost)}
           {missing}
