@@ -196,8 +196,13 @@ def test_two_runs_are_compared_step_by_step(home: Path) -> None:
     assert "\x1b" not in text
     assert [step["name"] for step in as_json["steps"]] == ["work root", "chat"]
     assert "status" in as_json["steps"][1]["changes"]
-    assert with_thread[0] == "A  trace three"
-    assert with_thread[2] == "B  thread a"
+    assert "   question: Question one?" in text
+    assert "   model: small" in text
+    assert "@@" not in text
+    assert [line.rsplit("  ", 1)[0] for line in with_thread if line[:3] in {"A  ", "B  "}] == [
+        "A  trace three",
+        "B  thread a",
+    ]
 
 
 def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:

@@ -1,7 +1,9 @@
 """Formats the comparison of two traces, runs or threads as lines for a terminal."""
 
+import re
 from collections.abc import Iterator
 
+from treadle.clock import when
 from treadle.diagnosis.comparison_records import (
     Aspect,
     ComparedSide,
@@ -15,6 +17,8 @@ from treadle.traces.amounts import cost, duration, tokens
 from treadle.visible import in_line
 
 _UNKNOWN = "unknown"
+_HUNK = re.compile(r"@@ -\d+(,\d+)? \+\d+(,\d+)? @@$")
+"""Matches the head of a part of a difference."""
 
 
 def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
@@ -22,15 +26,20 @@ def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
     yield in_line(comparison.summary)
     yield ""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        yield f"{letter}  {in_line(str(side.subject))}"
+        yield f"{letter}  {in_line(str(side.subject))}  {when(side.start_us)}"
+        if side.question:
+            yield f"   question: {one_line(side.question)}"
+        if side.models:
+            noun = "model" if len(side.models) == 1 else "models"
+            yield f"   {noun}: {one_line(', '.join(side.models))}"
         yield f"   {_side(side)}"
     tools = [tool for tool in comparison.tools if tool.a != tool.b]
     if tools:
         yield ""
-        yield "tool calls that differ in number:"
+        yield "tools with another number of calls (A → B):"
         yield from (f"   {one_line(tool.name)}: {tool.a} → {tool.b}" for tool in tools)
     yield ""
-    yield "steps (= equal, ≠ different, - only in A, + only in B):"
+    yield "steps in order (= equal, ≠ different, - only in A, + only in B; durations A → B):"
     for step in comparison.steps:
         yield from _step_lines(step)
 
@@ -54,8 +63,12 @@ def _step_lines(step: ComparedStep) -> Iterator[str]:
         if text is None:
             yield f"     {aspect}: {_value(a, aspect)} → {_value(b, aspect)}"
             continue
-        yield f"     {aspect}:"
-        yield from (f"       {in_line(line)}" for line in text.lines)
+        yield f"     {aspect} (- A, + B):"
+        for number, line in enumerate(text.lines):
+            if not _HUNK.match(line):
+                yield f"       {in_line(line)}"
+            elif number:
+                yield "       …"
         if text.cut:
             yield "       … further differences are not shown"
 
