@@ -63,6 +63,7 @@ bench: dev-environment ## measure search, index, sessions, edits, traces, the pa
 	$(PYTHON) -m bench.runtime | $(PYTHON) -m bench.tables runtime
 	$(PYTHON) -m bench.edits | $(PYTHON) -m bench.tables edits
 	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces
+	$(PYTHON) -m bench.traces.properties .cache/bench/properties.db | $(PYTHON) -m bench.tables properties
 	$(PYTHON) -m bench.analyst | $(PYTHON) -m bench.tables analyst
 	$(PYTHON) -m bench.page | $(PYTHON) -m bench.tables page
 	$(PYTHON) -m bench.terminal | $(PYTHON) -m bench.tables terminal

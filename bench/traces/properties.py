@@ -4,24 +4,37 @@ Run: python -m bench.traces.properties PATH --spans 100000 1000000
 
 PATH is the SQLite file of a store. It is filled up to each number of spans and then measured.
 Traces have ten spans over four weeks. One tenant has two fifths of the traces, and the rarest ones
-have a few. The root of a trace states the user, the tenant and the release. Half of the traces
-state them on every span, as some clients do.
+have a few. The root of a trace states the user, the tenant, the release and a label. Half of the
+traces state the first three on every span, as some clients do. The last column has the same
+figures of the largest store without segments (`store/segments.py`).
 """
 
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from bench.traces.figures import say
-from treadle.errors import StoreError
+from bench.traces.figures import Figures, say
 from treadle.events.types import Usage
 from treadle.spans.span import OWN_LABELS, Span, SpanKind, SpanStatus
-from treadle.traces.query import Condition, Field, GroupBy, MetadataKey, Operator, Query, Rows
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query import (
+    Condition,
+    Field,
+    GroupBy,
+    Grouping,
+    MetadataKey,
+    Operator,
+    Query,
+    Rows,
+)
+from treadle.traces.store.queries import segment_scan
+from treadle.traces.store.queries.span_sources import ALL_SPANS
+from treadle.traces.store.segment_builder import NEWEST_SPANS, SEGMENT_SPANS
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 TRACE_SPANS = 10
@@ -38,7 +51,8 @@ LABELS = ("production", "staging", "nightly", "search", "support")
 OWN_EVERY = 50
 """One of this many traces is of Treadle's own analyst, so lists and groups leave it out."""
 
-REPEATS = 15
+WITHOUT_SEGMENTS = "without segments"
+REPEATS = 5
 MODELS = ("gpt-4o-mini", "gpt-4o", "claude-sonnet-4-5")
 _USER_WEIGHTS = tuple(accumulate(1 / (rank + 1) for rank in range(USERS)))
 _TENANT_WEIGHTS = tuple(accumulate([130.0] + [1.0] * (TENANTS - 10) + [0.05] * 9))
@@ -106,8 +120,32 @@ def fill(store: SqliteTraceStore, wanted: int) -> None:
             say(f"fill: {first * TRACE_SPANS + (number + 1) * BATCH:,} spans")
 
 
-def measure(store: SqliteTraceStore, size: int) -> None:
-    """Print the median time and the median processor time of each query."""
+def measure(store: SqliteTraceStore, size: int, figures: Figures, column: str) -> None:
+    """Note the median processor time of each query."""
+    for what, ask in _asked(size).items():
+        busy: list[float] = []
+        end = time.monotonic() + 5
+        while len(busy) < REPEATS and (len(busy) < 2 or time.monotonic() < end):
+            worked = time.thread_time()
+            ask(store)
+            busy.append(1e3 * (time.thread_time() - worked))
+        figures.add(what, column, sorted(busy)[len(busy) // 2])
+        say(f"{column} {what:<40} {sorted(busy)[len(busy) // 2]:8.1f} ms of processor time")
+
+
+def settle(store: SqliteTraceStore, size: int) -> None:
+    """Wait until the store has written the segments of its spans."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with store.reader() as connection:
+            (spans,) = connection.execute("SELECT total(spans) FROM segments").fetchone()
+        if spans >= size - SEGMENT_SPANS - NEWEST_SPANS:
+            return
+        time.sleep(0.2)
+
+
+def _asked(size: int) -> Mapping[str, Callable[[SqliteTraceStore], object]]:
+    """Return the queries by their names."""
     tenant, user = MetadataKey("tenant"), Field.USER
     week = BEGIN_US + size // TRACE_SPANS * GAP_US - 7 * 86_400_000_000
     recent = Query((Condition(Field.START, Operator.AT_LEAST, (week,)),))
@@ -116,59 +154,42 @@ def measure(store: SqliteTraceStore, size: int) -> None:
         key = tenant.key if field is Field.METADATA else ""
         return Query((Condition(field, Operator.IS, (value,), key=key),))
 
-    asked: dict[str, Callable[[], object]] = {}
+    asked: dict[str, Callable[[SqliteTraceStore], object]] = {}
     for what, query in (
         ("common user", of(user, COMMON_USER)),
         ("rare user", of(user, RARE_USER)),
         ("common tenant", of(Field.METADATA, COMMON_TENANT)),
         ("rare tenant", of(Field.METADATA, RARE_TENANT)),
+        ("one model", of(Field.MODEL, MODELS[0])),
+        ("without own calls", OF_OTHERS),
     ):
         asked |= {
-            f"newest 50 spans, {what}": partial(store.spans, query),
-            f"newest 50 runs, {what}": partial(store.runs, query),
-            f"newest 50 threads, {what}": partial(store.threads, query),
-            f"by hour, {what}": partial(store.groups, GroupBy.TIME, query, limit=800),
-            f"by model, {what}": partial(store.groups, GroupBy.MODEL, query),
-            f"facets, {what}": partial(store.facets, Rows.SPANS, query),
-            f"summary, {what}": partial(store.summary, query),
+            f"newest 50 spans, {what}": partial(SqliteTraceStore.spans, query=query),
+            f"newest 50 runs, {what}": partial(SqliteTraceStore.runs, query=query),
+            f"newest 50 threads, {what}": partial(SqliteTraceStore.threads, query=query),
+            f"by hour, {what}": _groups(GroupBy.TIME, query),
+            f"by model, {what}": _groups(GroupBy.MODEL, query),
+            f"by tenant, {what}": _groups(tenant, query),
+            f"by user, {what}": _groups(GroupBy.USER, query),
+            f"facets of spans, {what}": partial(
+                SqliteTraceStore.facets, rows=Rows.SPANS, query=query
+            ),
+            f"summary, {what}": partial(SqliteTraceStore.summary, query=query),
         }
-    asked |= {
-        "summary, one model": lambda: store.summary(of(Field.MODEL, MODELS[0])),
-        "by tenant, one model": lambda: store.groups(tenant, of(Field.MODEL, MODELS[0])),
-        "by tenant": lambda: store.groups(tenant),
-        "by user": lambda: store.groups(GroupBy.USER),
-        "by tenant, a week": lambda: store.groups(tenant, recent),
-        "by user, a week": lambda: store.groups(GroupBy.USER, recent),
-        "by tenant, common user": lambda: store.groups(tenant, of(user, COMMON_USER)),
-        "by tenant, rare user": lambda: store.groups(tenant, of(user, RARE_USER)),
-        "by user, common tenant": lambda: store.groups(
-            GroupBy.USER, of(Field.METADATA, COMMON_TENANT)
-        ),
-        "by user, rare tenant": lambda: store.groups(GroupBy.USER, of(Field.METADATA, RARE_TENANT)),
-        "values of tenant with 9": lambda: store.values(tenant, text="9"),
-        "values of user with 9": lambda: store.values(user, text="9"),
-        "facets of spans": lambda: store.facets(Rows.SPANS),
+    return asked | {
+        "by tenant": _groups(tenant, Query()),
+        "by user": _groups(GroupBy.USER, Query()),
+        "by tenant, a week": _groups(tenant, recent),
+        "by user, a week": _groups(GroupBy.USER, recent),
+        "values of tenant with 9": lambda store: store.values(tenant, text="9"),
+        "values of user with 9": lambda store: store.values(user, text="9"),
+        "facets of spans": lambda store: store.facets(Rows.SPANS),
+        "summary": lambda store: store.summary(),
     }
-    for what, ask in asked.items():
-        times: list[float] = []
-        busy: list[float] = []
-        end = time.monotonic() + 5
-        while len(times) < REPEATS and (len(times) < 2 or time.monotonic() < end):
-            before, worked = time.perf_counter(), time.thread_time()
-            try:
-                ask()
-            except StoreError as error:
-                say(f"{size:>9,} {what}: {error}")
-                break
-            busy.append(1e3 * (time.thread_time() - worked))
-            times.append(1e3 * (time.perf_counter() - before))
-        if not times:
-            continue
-        middle = len(times) // 2
-        say(
-            f"{size:>9,} {what:<34} {sorted(times)[middle]:8.1f} ms,"
-            f" {sorted(busy)[middle]:8.1f} ms of processor time"
-        )
+
+
+def _groups(by: Grouping, query: Query) -> Callable[[SqliteTraceStore], object]:
+    return lambda store: store.groups(by, query, limit=800)
 
 
 def main() -> None:
@@ -176,10 +197,16 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--spans", type=int, nargs="+", default=[100_000, 1_000_000])
     options = parser.parse_args()
-    with closing(SqliteTraceStore.open(options.path)) as store:
-        for size in sorted(options.spans):
+    columns = [f"{size:,} spans" for size in sorted(options.spans)]
+    figures = Figures((*columns[::-1], WITHOUT_SEGMENTS), len(columns))
+    with closing(SqliteTraceStore.open(options.path, read_seconds=60)) as store:
+        for size, column in zip(sorted(options.spans), columns, strict=True):
             fill(store, size)
-            measure(store, size)
+            settle(store, size)
+            measure(store, size, figures, column)
+        segment_scan.FEWEST_SPANS = ALL_SPANS
+        measure(store, max(options.spans), figures, WITHOUT_SEGMENTS)
+    print(figures.markdown("ms of processor time"))
 
 
 if __name__ == "__main__":

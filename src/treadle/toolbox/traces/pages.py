@@ -11,7 +11,8 @@ from treadle.traces.query import Page
 PREVIEWS = (160, 80, 40, 0)
 """The maximum lengths of recorded texts in characters.
 
-`fitted` tries them in this order until all rows fit.
+`fitted` tries them in this order until all rows fit. If the rows do not fit even with the last
+one, it returns fewer rows.
 """
 _SOME_CURSOR = "0" * 64
 """A cursor of the maximum length, to estimate the size of a result."""
@@ -64,9 +65,10 @@ def fitted(
     def tokens(count: int, characters: int) -> int:
         return estimate(written(built(count, characters)))
 
-    for characters in PREVIEWS:
-        if tokens(len(page.data), characters) <= most_tokens:
-            return built(len(page.data), characters)
+    if tokens(len(page.data), PREVIEWS[-1]) <= most_tokens:
+        for characters in PREVIEWS:
+            if tokens(len(page.data), characters) <= most_tokens:
+                return built(len(page.data), characters)
     count = most_that_fit(len(page.data), lambda count: tokens(count, PREVIEWS[-1]), most_tokens)
     while count:
         page = read(count)  # read again, so that the cursor continues after the last returned row

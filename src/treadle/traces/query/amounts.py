@@ -50,3 +50,11 @@ def _scaled(text: str, units: Mapping[str, int], what: str, hint: str, *, sign: 
         raise ValueError(f"{text!r} is not {what}.", hint)
     amount = Decimal(found["number"]) * units[found["unit"].lower()]
     return min(int(amount), _LARGEST)
+
+
+_JSON_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,2})?", re.ASCII)
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a value of the metadata is, or None if it is not a number."""
+    return float(text) if _JSON_NUMBER.fullmatch(text) else None

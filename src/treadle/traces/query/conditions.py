@@ -90,7 +90,8 @@ class Condition:
     """A condition that a span must meet, or must not meet if `negated`.
 
     `values` are strings, or integers for the fields of `NUMERIC`. One of the values must match. The
-    field `ERROR` takes no values. `key` is the key of the metadata for the field `METADATA`.
+    field `ERROR` takes no values. `key` is the key of the metadata for the field `METADATA`. Values
+    of the metadata that are not numbers do not meet a comparison with a number.
     """
 
     field: Field

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from treadle.errors import UsageError
 from treadle.traces.query import patterns
-from treadle.traces.query.amounts import read_amount, write_amount
+from treadle.traces.query.amounts import number_in, read_amount, write_amount
 from treadle.traces.query.conditions import (
     NUMERIC,
     Condition,
@@ -245,6 +245,8 @@ class _Parser:
         if name.field in NUMERIC:
             return self._numeric(name.field, _COMPARISONS[operator], values)
         if operator not in {"", "="}:
+            if name.keyed:
+                return [self._metadata_number(name, _COMPARISONS[operator], values)]
             raise self._error(
                 column, f"{written} has no order.", f"Write `{written}:{values[0].text}`."
             )
@@ -289,6 +291,18 @@ class _Parser:
                 field, operator, tuple(self._amount(field, value, value.text) for value in values)
             )
         ]
+
+    def _metadata_number(self, name: Name, operator: Operator, values: list[Value]) -> Condition:
+        if len(values) > 1:
+            raise self._error(values[1].column, "only one value can be compared.", "Give one.")
+        text = values[0].text
+        if number_in(text) is None:
+            raise self._error(
+                values[0].column,
+                f"{text!r} is not a number, and other values of the metadata have no order.",
+                "Compare with a number, such as 5 or 0.5, or write a colon for an equal value.",
+            )
+        return Condition(name.field, operator, (text,))
 
     def _amount(self, field: Field, value: Value, text: str) -> int:
         return self._read(value, lambda: read_amount(field, text, self._now_us))
@@ -377,6 +391,8 @@ def _positive(condition: Condition) -> str:
         return f"{field}{compared}{','.join(write_amount(field, int(each)) for each in values)}"
     about = condition.about
     name = about.written if isinstance(about, MetadataKey) else about.value
+    if operator not in {Operator.IS, Operator.LIKE}:
+        return f"{name}{operator.value}{values[0]}"
     if operator is Operator.LIKE:
         return f"{name}:{','.join(_pattern(str(each)) for each in values)}"
     return f"{name}:{','.join(write_value(str(each)) for each in values)}"

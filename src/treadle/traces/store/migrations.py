@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.database import Schema
 from treadle.events.types import Usage
-from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import OWN_LABELS, Span, SpanEvent, SpanKind, SpanStatus
 from treadle.spans.vocabularies.mapper import with_metadata
 from treadle.traces.store import call_counts, contents, inheritance, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
@@ -27,9 +27,9 @@ from treadle.traces.store.schema import (
 from treadle.traces.store.segments import SEGMENT_TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
-from treadle.traces.store.sums import HOUR_US, SumChanges, TraceState, trace_states
+from treadle.traces.store.sums import HOUR_US, OWN, SumChanges, TraceState, trace_states
 
-VERSION = 14
+VERSION = 15
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
@@ -37,6 +37,7 @@ to 5 had fewer indexes. Versions up to 6 counted nested model calls by another r
 7 did not count embeddings. Versions up to 9 counted a call twice if an exporter and the gateway
 recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
 did not inherit labels. Versions up to 12 had no segments. Versions up to 13 did not count faults.
+Versions up to 14 had no sums of Treadle's own calls.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12
@@ -64,6 +65,13 @@ _FINISHED_CALLS = f"""
 _LABELLED_ROOTS = """
     SELECT trace_id FROM traces JOIN spans ON spans.id = traces.root
     WHERE rooted AND labels NOTNULL"""
+
+_OWN_CALLS = f"""
+    SELECT trace_id, {", ".join(f"s.{name}" for name in COLUMNS)}
+    FROM spans s JOIN traces ON traces.id = s.trace
+    WHERE s.id IN (SELECT span FROM span_labels WHERE label IN ({", ".join("?" * len(OWN_LABELS))}))
+        AND s.id > ?
+    ORDER BY s.id LIMIT ?"""  # noqa: S608  (names of columns)
 
 _NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
 _HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
@@ -126,6 +134,24 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _read_properties(connection)
     if _SUMMED <= version < _INHERITED:
         _inherit_labels(connection)
+    _sum_up_own(connection)
+
+
+def _sum_up_own(connection: sqlite3.Connection) -> None:
+    """Compute the sums of Treadle's own calls again."""
+    for table, column in (("rollups", "dimension"), ("properties", "name")):
+        connection.execute(
+            f"DELETE FROM {table} WHERE {column} >= ? AND {column} < ?",  # noqa: S608  (constants)
+            (OWN, OWN[:-1] + chr(ord(OWN[-1]) + 1)),
+        )
+    last = -(1 << 63)
+    while found := connection.execute(_OWN_CALLS, (*OWN_LABELS, last, _AT_ONCE)).fetchall():
+        sums = SumChanges()
+        for trace_id, *values in found:
+            row = SpanRow._make(values)
+            sums.count_own(row, trace_id)
+            last = row.id
+        sums.store_own(connection)
 
 
 def _make(connection: sqlite3.Connection, *, old: bool) -> None:

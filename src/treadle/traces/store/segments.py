@@ -1,10 +1,10 @@
 """Segments: copies of the short columns of spans as arrays, for sums over many spans.
 
 Each segment covers a range of keys, so it has the spans of a period. Segments adjoin each other,
-and together they cover all keys up to the last key of the newest segment. Newer spans are read from
-the table `spans`. So are the spans of `changed_spans`: triggers record each covered span that is
-added, changed or removed after its segment was written. Therefore queries are always exact, and no
-code that changes spans has to know about segments.
+and together they cover all keys up to the last key of the newest segment. Queries read newer spans
+from the table `spans`. They also read the spans of `changed_spans` from there: triggers record each
+covered span that is added, changed or removed after its segment was written. Therefore queries are
+always exact, and no code that changes spans has to know about segments.
 
 A **shape** is a combination of the columns with few values, such as the kind, the status and the
 model. A segment has each shape once, and one small number for each span.
@@ -182,11 +182,15 @@ def pack_numbers(values: Sequence[int | None], *, ascending: bool = False) -> by
     """
     import numpy
 
-    array = numpy.array([0 if value is None else value for value in values], numpy.int64)
-    known = numpy.array([value is not None for value in values])
-    if not known.any():
+    unknown = values.count(None)
+    if unknown == len(values):
         return b""
-    complete = bool(known.all())
+    complete = unknown == 0
+    known = numpy.ones(len(values), bool)
+    if not complete:
+        known = numpy.array([value is not None for value in values])
+        values = [0 if value is None else value for value in values]
+    array = numpy.array(values, numpy.int64)
     first = int(array[0])
     if ascending:
         with numpy.errstate(over="ignore"):

@@ -9,9 +9,10 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
-from treadle.spans.span import SpanKind
+from treadle.spans.span import OWN_LABELS, SpanKind
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow, last_us
 from treadle.traces.store.counters import (
@@ -239,6 +240,14 @@ def _smaller(one: Text | None, other: Text | None) -> Text | None:
 
 HOUR_US = 3_600_000_000
 
+OWN = "own:"
+"""The prefix of the dimensions and names that include only Treadle's own calls.
+
+Queries subtract these sums to leave out the own calls. Rows with the name `OWN_TRACE` have the sums
+of the own calls of a trace.
+"""
+OWN_TRACE = f"{OWN}trace"
+
 _ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTER_NAMES)
 
 _RUN_THREADS = "SELECT run_id, thread_id FROM runs WHERE run_id IN ({})"
@@ -297,6 +306,7 @@ class SumChanges:
         self._hours: dict[tuple[Text, Text, _Inheritable], Counters] = {}
         self._inherited: dict[_Inheritable, Counters] = {}
         self._facets: dict[tuple[Text, Text, int], int] = defaultdict(int)
+        self._own_traces: dict[Text, Counters] = {}
 
     def add(self, row: SpanRow, state: TraceState, sign: int = 1) -> None:
         """Add the span with this row, or subtract it if `sign` is -1."""
@@ -329,8 +339,21 @@ class SumChanges:
     def count(self, row: SpanRow, state: TraceState, share: Counters, sign: int) -> None:
         """Add `share` to all sums that include the span, or subtract it if `sign` is -1."""
         state.count(share, sign)
+        self._count_hours(row, state.trace_id, share, sign)
+
+    def count_own(self, row: SpanRow, trace_id: Text) -> None:
+        """Add one of Treadle's own calls to the sums of own calls, but not to the others.
+
+        Call `store_own` afterwards.
+        """
+        self._count_hours(row, trace_id, counters(row), 1)
+
+    def _count_hours(self, row: SpanRow, trace_id: Text, share: Counters, sign: int) -> None:
         key = (row.model or "", row.operation, _inheritable(row))
         self._hours[key] = added(self._hours.get(key) or nothing(), share, sign)
+        if _is_own(row.labels):
+            before = self._own_traces.get(trace_id) or nothing()
+            self._own_traces[trace_id] = added(before, share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
         """Store how many spans of each trace have each model, label or other facet value.
@@ -355,19 +378,28 @@ class SumChanges:
         every = list(states)
         store_traces(connection, every)
         _store_runs(connection, every)
-        self._store_hours(connection)
-        self._store_properties(connection)
+        self._store_hours(connection, every=True)
+        self._store_properties(connection, every=True)
+
+    def store_own(self, connection: sqlite3.Connection) -> None:
+        """Store the sums of Treadle's own calls alone."""
+        self._store_hours(connection, every=False)
+        self._store_properties(connection, every=False)
 
     def _inheritable_sums(self) -> Iterator[tuple[_Inheritable, Counters]]:
         for (_, _, key), share in self._hours.items():
             yield key, share
         yield from self._inherited.items()
 
-    def _store_properties(self, connection: sqlite3.Connection) -> None:
-        sums: dict[tuple[Text, Text], Counters] = {}
-        for (_, _, properties), share in self._inheritable_sums():
-            for pair in property_pairs(properties):
-                sums[pair] = added(sums.get(pair) or nothing(), share)
+    def _store_properties(self, connection: sqlite3.Connection, *, every: bool) -> None:
+        sums: dict[tuple[Text, Text], Counters] = {
+            (OWN_TRACE, trace_id): share for trace_id, share in self._own_traces.items()
+        }
+        for (_, labels, properties), share in self._inheritable_sums():
+            for prefix in _prefixes(labels, every=every):
+                for name, value in property_pairs(properties):
+                    pair = (_prefixed(prefix, name), value)
+                    sums[pair] = added(sums.get(pair) or nothing(), share)
         changes = {key: share for key, share in sums.items() if any(share)}
         ordered = sorted(changes, key=lambda key: (*_order(key[0]), *_order(key[1])))
         statements.insert(
@@ -381,22 +413,24 @@ class SumChanges:
             [key for key in ordered if changes[key][0] < 0],
         )
 
-    def _store_hours(self, connection: sqlite3.Connection) -> None:
+    def _store_hours(self, connection: sqlite3.Connection, *, every: bool) -> None:
         sums: dict[tuple[Text, Text, int], Counters] = {}
 
         def add(dimension: Text, value: Text, hour: int, share: Counters) -> None:
             at = (dimension, value, hour)
             sums[at] = added(sums.get(at) or nothing(), share)
 
-        for (model, operation, (hour, _, _)), share in self._hours.items():
-            add("all", "", hour, share)
-            add("model", model, hour, share)
-            add("operation", operation, hour, share)
+        for (model, operation, (hour, labels, _)), share in self._hours.items():
+            for prefix in _prefixes(labels, every=every):
+                add(f"{prefix}all", "", hour, share)
+                add(f"{prefix}model", model, hour, share)
+                add(f"{prefix}operation", operation, hour, share)
         for (hour, labels, properties), share in self._inheritable_sums():
-            for label in labels_of(labels):
-                add("label", label, hour, share)
-            for name, value in property_pairs(properties):
-                add(name, value, hour, share)
+            for prefix in _prefixes(labels, every=every):
+                for label in labels_of(labels):
+                    add(f"{prefix}label", label, hour, share)
+                for name, value in property_pairs(properties):
+                    add(_prefixed(prefix, name), value, hour, share)
         changes = {key: share for key, share in sums.items() if any(share)}
         statements.insert(
             connection,
@@ -411,6 +445,21 @@ class SumChanges:
                 " WHERE dimension = ? AND value = ? AND hour_us = ? AND spans = 0",
                 key,
             )
+
+
+@lru_cache(4_096)
+def _is_own(labels: str | None) -> bool:
+    return any(label in OWN_LABELS for label in labels_of(labels))
+
+
+def _prefixes(labels: str | None, *, every: bool) -> tuple[str, ...]:
+    """Return the prefixes of the dimensions to which a span with these labels contributes."""
+    own = (OWN,) if _is_own(labels) else ()
+    return ("", *own) if every else own
+
+
+def _prefixed(prefix: str, name: Text) -> Text:
+    return prefix + name if isinstance(name, str) else prefix.encode() + name
 
 
 def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) -> None:

@@ -173,16 +173,28 @@ def _fits(found: NaiveSpan, condition: Condition) -> bool:
         names: Sequence[str | None] = [found.properties.get(condition.about.value)]
     else:
         names = named[condition.field]
+    if condition.field is Field.METADATA and operator in (
+        Operator.MORE,
+        Operator.AT_LEAST,
+        Operator.LESS,
+        Operator.AT_MOST,
+    ):
+        try:
+            return any(
+                _compares(float(name), operator, (float(values[0]),)) for name in names if name
+            )
+        except ValueError:
+            return False
     if operator is Operator.LIKE:
         patterns = [compiled(str(value)) for value in values]
         return any(pattern.fullmatch(name) for pattern in patterns for name in names if name)
     return any(name in values for name in names)
 
 
-def _compares(number: int, operator: Operator, values: Sequence[str | int]) -> bool:
+def _compares(number: float, operator: Operator, values: Sequence[str | float]) -> bool:
     if operator is Operator.IS:
         return number in values
-    bound = int(values[0])
+    bound = float(values[0]) if isinstance(number, float) else int(values[0])
     return {
         Operator.MORE: number > bound,
         Operator.AT_LEAST: number >= bound,

@@ -147,6 +147,9 @@ def _condition(random: Random, spans: list[NaiveSpan]) -> Condition:
         if random.random() < 0.2:
             return Condition(field, Operator.IS, (amount, 5), negated)
         return Condition(field, random.choice(_COMPARED), (amount,), negated)
+    if field is Field.METADATA and random.random() < 0.3:
+        bound = random.choice(("4.5", "5", "6"))
+        return Condition(field, random.choice(_COMPARED), (bound,), negated, key)
     if field in _GLOBBED and random.random() < 0.4:
         patterns = tuple(random.sample(_GLOBS, random.randrange(1, 3)))
         return Condition(field, Operator.LIKE, patterns, negated, key)

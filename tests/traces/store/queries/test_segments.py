@@ -1,5 +1,6 @@
 """Sums that are read from segments, after the spans of these segments changed."""
 
+from itertools import product
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from tests.traces.store.queries.random_spans import random_span
 from tests.traces.store.queries.small_segments import segment_constantly
 from tests.traces.store.queries.test_groups import GROUPINGS, plain
 from treadle.traces import SqliteTraceStore
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Field, GroupBy, Query, any_of
 
 READ_FROM_SEGMENTS = Query((any_of(Field.NAME, ["a name that no span has"], negated=True),))
@@ -42,10 +44,11 @@ def test_sums_are_exact_after_late_spans_and_deletions(seed: int) -> None:
             store.delete(traces=[deleted])
             versions = [each for each in versions if each.trace_id != deleted]
             expected = naive.kept(versions)
-            for by in GROUPINGS:
-                page = store.groups(by, READ_FROM_SEGMENTS, limit=1000)
+            for by, query in product(GROUPINGS, (READ_FROM_SEGMENTS, OF_OTHERS)):
+                fitting = [each for each in expected if naive.fits(each, query)]
+                page = store.groups(by, query, limit=1000)
                 groups = {each.value: plain(each.sums) for each in page.data}
-                assert groups == naive.groups(expected, by, 3600)
+                assert groups == naive.groups(fitting, by, 3600)
         store.close()
 
 

@@ -6,15 +6,18 @@ also be in the text of a candidate literally. The text is stored with the index.
 """
 
 import json
+import operator
 import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
+from treadle.traces.query.amounts import number_in
 from treadle.traces.query.conditions import PROPERTIES, Condition, Field, Operator, Query
 from treadle.traces.store.properties import encoded_pair
 from treadle.traces.store.schema import KEY_BITS
@@ -53,14 +56,22 @@ def text_term(condition: Condition) -> TextTerm:
 
 
 def register_holds(connection: sqlite3.Connection) -> None:
-    """Add the SQL function `holds`: whether the case-folded text contains a literal."""
+    """Add the SQL function `holds`: whether the case-folded text contains a literal.
+
+    Also add the function `number_in`, which returns the number that a text is, or NULL.
+    """
     connection.create_function("holds", 2, _holds, deterministic=True)
+    connection.create_function("number_in", 1, _number_in, deterministic=True)
 
 
 def _holds(text: str | bytes | None, literal: str) -> bool:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     return text is not None and literal in text.casefold()
+
+
+def _number_in(text: str | bytes) -> float | None:
+    return None if isinstance(text, bytes) else number_in(text)
 
 
 def _in_word(character: str) -> bool:
@@ -84,6 +95,13 @@ def _unspaced(character: str) -> bool:
         or "\U00020000" <= character <= "\U0003ffff"
     )
 
+
+COMPARISONS = {
+    Operator.MORE: operator.gt,
+    Operator.AT_LEAST: operator.ge,
+    Operator.LESS: operator.lt,
+    Operator.AT_MOST: operator.le,
+}
 
 _SPILL_US = 1_000_000
 """The time in a span's key is at most this many microseconds after the span's start.
@@ -244,7 +262,7 @@ def key_bounds(query: Query, key: str) -> Sql:
 
 
 def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
-    if condition.operator is not Operator.LIKE:
+    if condition.operator is not Operator.LIKE and not _compares_metadata(condition):
         return condition
     if condition.field in _ROLLED:
         known = known_values(connection, _ROLLED[condition.field])
@@ -257,6 +275,9 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
         return condition
     if condition.field not in _ROLLED and len(known) > _MAX_NAMES:
         return condition
+    if _compares_metadata(condition):
+        matches = partial(_compares, condition.operator, float(condition.values[0]))
+        return replace(condition, operator=Operator.IS, values=tuple(filter(matches, known)))
     fitting = [patterns.compiled(str(value)) for value in condition.values]
     values = tuple(
         value for value in known if value and any(pattern.fullmatch(value) for pattern in fitting)
@@ -264,6 +285,16 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
     if condition.field in _NAMED and len(values) > _MAX_SIMILAR:
         return condition
     return replace(condition, operator=Operator.IS, values=values)
+
+
+def _compares_metadata(condition: Condition) -> bool:
+    return condition.field is Field.METADATA and condition.operator in COMPARISONS
+
+
+def _compares(operator: Operator, bound: float, text: str) -> bool:
+    """Return whether the text is a number that compares in this way with the bound."""
+    number = number_in(text)
+    return number is not None and bool(COMPARISONS[operator](number, bound))
 
 
 def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, query: Query) -> bool:
@@ -300,15 +331,24 @@ def _positive(condition: Condition) -> Sql:
         return _holding(condition)
     if field in _NUMBERS:
         return compared(_NUMBERS[field], condition)
-    if condition.operator is Operator.LIKE and field in PROPERTIES:
-        alike = _alike("e.value", condition.values)
-        return Sql(
-            f"EXISTS (SELECT 1 FROM json_each(s.properties) e WHERE e.key = ? AND {alike.text})",
-            (condition.about.value, *alike.values),
-        )
+    if field in PROPERTIES and condition.operator is not Operator.IS:
+        return _in_property(condition)
     if condition.operator is Operator.LIKE:
         return _alike(_COLUMNS[field], condition.values)
     return _equal(condition)
+
+
+def _in_property(condition: Condition) -> Sql:
+    """Return a test of the value of a property in the row of each span."""
+    if _compares_metadata(condition):
+        bound = float(condition.values[0])
+        fits = Sql(f"number_in(e.value) {condition.operator.value} ?", (bound,))
+    else:
+        fits = _alike("e.value", condition.values)
+    return Sql(
+        f"EXISTS (SELECT 1 FROM json_each(s.properties) e WHERE e.key = ? AND {fits.text})",
+        (condition.about.value, *fits.values),
+    )
 
 
 def _equal(condition: Condition) -> Sql:

@@ -33,6 +33,7 @@ from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import HOUR_US, Source, whole_source
 from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
 from treadle.traces.store.statements import plain
+from treadle.traces.store.sums import OWN, OWN_TRACE
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000
@@ -62,6 +63,16 @@ _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
     GroupBy.RUN: (Field.RUN, "runs", "run_id"),
 }
+_OWN_CALLS = Query((any_of(Field.LABEL, OWN_LABELS),))
+_OWN_TRACES = {
+    by: f"""
+    SELECT {column} AS value, {", ".join(f"p.{name}" for name in COUNTER_NAMES)}
+    FROM properties p CROSS JOIN traces t ON t.trace_id = p.value
+    CROSS JOIN runs r ON r.run_id = t.run_id WHERE p.name = ?"""
+    for by, column in ((GroupBy.THREAD, "r.thread_id"), (GroupBy.RUN, "r.run_id"))
+}
+"""SQL for the sums of Treadle's own calls by thread or by run."""
+
 _MAX_CROSSING = 1_000
 """The maximum number of threads or runs that may be only partly in the period.
 
@@ -285,8 +296,8 @@ def _less_own(
     )
     if kept is None:
         return None
-    own = Query((any_of(Field.LABEL, OWN_LABELS),))
-    spans = _from_spans(connection, by, rest & own, bucket_seconds)
+    own = _own_sums(connection, by, rest, bucket_seconds)
+    spans = own or _from_spans(connection, by, rest & _OWN_CALLS, bucket_seconds)
     less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)
     return joined(
         (
@@ -295,6 +306,17 @@ def _less_own(
         ),
         " UNION ALL ",
     )
+
+
+def _own_sums(
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """Return SQL for the stored sums of Treadle's own calls, or None if they cannot answer."""
+    if isinstance(by, GroupBy) and by in _KEPT:
+        return None if query.conditions else Sql(_OWN_TRACES[by], (OWN_TRACE,))
+    name = property_of(by)
+    kept = None if name is None else _of_property(f"{OWN}{name}", by, query)
+    return kept or _from_rollups(connection, by, query, bucket_seconds, own=True)
 
 
 def _from_kept(
@@ -382,22 +404,28 @@ def _selects_groups(condition: Condition, by: Grouping) -> bool:
 
 
 def _from_rollups(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
+    connection: sqlite3.Connection,
+    by: Grouping,
+    query: Query,
+    bucket_seconds: int,
+    *,
+    own: bool = False,
 ) -> Sql | None:
     """Return SQL for `rollups` of whole hours, and for spans of the partial hours at both ends.
 
-    The result is None if `rollups` cannot answer the query.
+    With `own`, only Treadle's own calls are included. The result is None if `rollups` cannot answer
+    the query.
     """
     others = [each for each in query.conditions if each.field is not Field.START]
     span = _hours([each for each in query.conditions if each.field is Field.START])
     if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
         return None
     if by is GroupBy.TIME:
-        kept = _kept_values(others, by)
+        kept = _kept_values(others, by, own=own)
         bucket = bucket_seconds * _SECOND_US
         value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
     elif _dimension(by) and all(each.about.value == by.value for each in others):
-        kept = _kept_values(others, by)
+        kept = _kept_values(others, by, own=own)
         value = "CAST(value AS BLOB)" if _in_json(by) else "value"
     else:
         return None
@@ -418,7 +446,12 @@ def _from_rollups(
         f"SELECT {value} AS value, {COUNTER_COLUMNS} FROM rollups WHERE {where.text}", where.values
     )
     ends = [
-        _from_spans(connection, by, Query((*others, *_between(low, high))), bucket_seconds)
+        _from_spans(
+            connection,
+            by,
+            Query((*others, *_between(low, high), *(_OWN_CALLS.conditions if own else ()))),
+            bucket_seconds,
+        )
         for low, high in ((since, first), (last, until))
         if low is not None and high is not None and low < high
     ]
@@ -437,14 +470,15 @@ def _in_json(by: Grouping) -> bool:
     return by is GroupBy.LABEL or property_of(by) is not None
 
 
-def _kept_values(others: Sequence[Condition], by: Grouping) -> Sql | None:
+def _kept_values(others: Sequence[Condition], by: Grouping, *, own: bool) -> Sql | None:
     """Return the condition that selects rows of `rollups`.
 
     The result is None if these rows cannot answer the query.
     """
     dimension = _dimension(by)
+    prefix = OWN if own else ""
     if not others:
-        return Sql("dimension = ?", (dimension or "all",))
+        return Sql("dimension = ?", (prefix + (dimension or "all"),))
     condition = others[0]
     if len(others) > 1 or condition.negated or condition.operator is not Operator.IS:
         return None
@@ -456,7 +490,7 @@ def _kept_values(others: Sequence[Condition], by: Grouping) -> Sql | None:
     if of_field == "label" and dimension is not None:
         return None  # the other labels of the matching spans are groups too
     placeholders, values = listing(condition.values)
-    return Sql(f"dimension = ? AND value IN ({placeholders})", (of_field, *values))
+    return Sql(f"dimension = ? AND value IN ({placeholders})", (prefix + of_field, *values))
 
 
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:

@@ -295,7 +295,7 @@ def _page(
     name = list_name(listed.name, query, sort)
     after = read_cursor(cursor, name) if cursor else None
     wanted = resolved(connection, query)
-    where = joined(_condition(connection, listed, each) for each in wanted.conditions)
+    where = joined(_condition(connection, listed, each, newest=True) for each in wanted.conditions)
     value = {
         SortKey.TIME: listed.time,
         SortKey.DURATION: listed.duration,
@@ -336,20 +336,31 @@ def _after_cursor(value: str, after: Position | None, sort: Sort) -> Sql:
     return Sql(f"({after_cursor.text} OR {value} IS NULL)", after_cursor.values)
 
 
-def _condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
+def _condition(
+    connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, newest: bool = False
+) -> Sql:
+    """Return the condition on a row. `newest` states that only the first rows are tested."""
     positive = replace(condition, negated=False)
-    sql = listed.row_condition(positive) or _span_condition(connection, listed, positive)
+    sql = listed.row_condition(positive) or _span_condition(
+        connection, listed, positive, one_by_one=newest and condition.negated
+    )
     return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
 
 
-def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
-    """Return the condition that one of the spans of the row matches."""
+def _span_condition(
+    connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, one_by_one: bool
+) -> Sql:
+    """Return the condition that one of the spans of the row matches.
+
+    With `one_by_one`, the rows with a rare value are not selected before. Few rows have it, so a
+    page of the other rows is full soon.
+    """
     placeholders, values = listing(condition.values)
     if condition.field in _FACETS and condition.operator is Operator.IS:
         rows = _rows_of_facet(listed, condition)
         counted = f"SELECT count(*) FROM ({rows.text} LIMIT {_FEW_TRACES})"
         (traces,) = connection.execute(counted, rows.values).fetchone()
-        if traces < _FEW_TRACES:
+        if traces < _FEW_TRACES and not one_by_one:
             return Sql(f"{listed.identity} IN ({rows.text})", rows.values)
         facet = (
             "SELECT 1 FROM trace_facets a INDEXED BY facets_of_trace WHERE a.trace = t.id"
@@ -409,17 +420,24 @@ def _total(
 ) -> int | None:
     """Return the number of matching rows, or None if counting them would need too many tests."""
     if not query.conditions:
-        return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
-    if len(query.conditions) == 1 and not query.conditions[0].negated:
+        return _all_rows(connection, listed)
+    if len(query.conditions) == 1:
         (condition,) = query.conditions
         if condition.field in _FACETS and condition.operator is Operator.IS:
             rows = _rows_of_facet(listed, condition)
             counted = f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({rows.text}) LIMIT ?)"
             (found,) = connection.execute(counted, (*rows.values, _MAX_TOTAL)).fetchone()
-            return int(found) if found < _MAX_TOTAL else None
+            if found == _MAX_TOTAL:
+                return None
+            return _all_rows(connection, listed) - int(found) if condition.negated else int(found)
     fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"
     found = connection.execute(f"SELECT count(*) FROM ({fitting})", where.values).fetchone()[0]
     return int(found) if found < _MAX_TOTAL else None
+
+
+def _all_rows(connection: sqlite3.Connection, listed: _ListSql) -> int:
+    """Return the number of all runs or threads."""
+    return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
 
 
 def _names(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.traces.query.conditions import NUMERIC, PROPERTIES, Condition, Field, Operator, Query
 from treadle.traces.store.counters import COUNTERS
-from treadle.traces.store.queries.conditions import Sql, listing
+from treadle.traces.store.queries.conditions import COMPARISONS, Sql, listing
 from treadle.traces.store.queries.span_sources import Source
 from treadle.traces.store.segments import (
     BEFORE_ALL,
@@ -55,12 +55,6 @@ _NUMBERS: dict[Field, tuple[str, ...]] = {
     Field.CACHED: ("cached_tokens",),
     Field.TOKENS: ("input_tokens", "output_tokens"),
     Field.START: (STARTS,),
-}
-_COMPARISONS = {
-    Operator.MORE: "__gt__",
-    Operator.AT_LEAST: "__ge__",
-    Operator.LESS: "__lt__",
-    Operator.AT_MOST: "__le__",
 }
 _EXACT = 1 << 53
 """From this number on, a float of 64 bits does not have every integer."""
@@ -224,7 +218,7 @@ def _may_fit(condition: Condition, first_us: int, last_us: int) -> bool:
         return any(first_us <= int(value) <= last_us for value in condition.values)
     moment = int(condition.values[0])
     later = condition.operator in {Operator.MORE, Operator.AT_LEAST}
-    return bool(getattr(last_us if later else first_us, _COMPARISONS[condition.operator])(moment))
+    return bool(COMPARISONS[condition.operator](last_us if later else first_us, moment))
 
 
 def _columns(condition: Condition) -> tuple[str, ...]:
@@ -285,7 +279,7 @@ def _fitting_numbers(spans: Matches, condition: Condition) -> "Array":
     if condition.operator is Operator.IS:
         fits = numpy.isin(values, numpy.array([int(each) for each in condition.values]))
     else:
-        fits = getattr(values, _COMPARISONS[condition.operator])(int(condition.values[0]))
+        fits = COMPARISONS[condition.operator](values, int(condition.values[0]))
     return fits if known is None else fits & known
 
 
