@@ -194,3 +194,25 @@ def test_however_many_spans_are_new_all_are_examined_first(
     told = capsys.readouterr().err
     assert "4 spans examined for the first time" in told
     assert "4 findings in 4 spans" in told
+
+
+def test_records_are_labelled_and_deleted_by_ids_and_by_queries(home: Path) -> None:
+    seed(home, *(span("a", trace_id=f"t{number}") for number in range(3)))
+    ids = [run["run_id"] for run in json.loads(traces(home, "list", "--json").out)["data"]]
+    done = traces(home, "label", "run", ids[0], "--add", "keep me", "--add", "good")
+    assert done.out == "The labels of 1 spans changed.\n"
+    found = json.loads(traces(home, "list", 'label:"keep me"', "--json").out)["data"]
+    assert [run["run_id"] for run in found] == ids[:1]
+
+    traces(home, "label", "trace", "--query", "label:good", "--remove", "good")
+    assert json.loads(traces(home, "list", "label:good", "--json").out)["data"] == []
+
+    assert traces(home, "label", "run", ids[0]).status == 2
+    assert traces(home, "label", "run", ids[0], "--add", "budget:x").status == 2
+    assert traces(home, "delete", "run", ids[0], "--query", "x", "--yes").status == 2
+    gone = json.loads(
+        traces(home, "delete", "run", "--query", "not label:*keep*", "--yes", "--json").out
+    )
+    assert gone["traces"] == len(ids) - 1
+    left = json.loads(traces(home, "list", "--json").out)["data"]
+    assert [run["run_id"] for run in left] == ids[:1]

@@ -182,3 +182,22 @@ def test_differences_of_endless_texts_are_cut() -> None:
         (text,) = changed.texts
         assert text.cut
         assert max(map(len, text.lines)) <= 4_000
+
+
+def test_arguments_of_a_tool_are_compared_as_a_whole() -> None:
+    a = trace(tool(1, "read", input='{"text": "x", "limit": 10}'))
+    b = trace(tool(1, "read", input='{"text": "x", "limit": 20}'))
+
+    (change,) = compared(a, b).steps[1].texts
+
+    assert change.lines[-3:] == ('-  "limit": 10', '+  "limit": 20', " }")
+
+
+def test_messages_of_an_agent_are_compared_without_the_syntax_of_json() -> None:
+    def agent(text: str) -> Span:
+        asked = json.dumps([{"role": "user", "content": text}])
+        return replace(step(1, SpanKind.AGENT, "helper"), input=asked)
+
+    (change,) = compared(trace(agent("one\ntwo")), trace(agent("one\nthree"))).steps[1].texts
+
+    assert change.lines[-2:] == ("-two", "+three")

@@ -168,3 +168,62 @@ def test_comparison_follows_a_run_until_its_end(page: Page, recorded: Served) ->
     )
     expect(page.get_by_text("B is still running.")).to_have_count(0)
     expect(page.get_by_role("article").first.locator("ins").first).to_be_visible()
+
+
+def test_selected_rows_are_labelled_exported_and_deleted(page: Page, served: Served) -> None:
+    for number in range(1, 6):
+        send(served, *_run(number, "small", "None.", "list_orders", question=f"Order {number}?"))
+    page.goto("/runs")
+    for number in (1, 2, 3):
+        page.get_by_role("checkbox", name=f"Select Order {number}?").check()
+    bar = page.get_by_role("region", name="Selected runs")
+
+    bar.get_by_role("button", name="Label…").click()
+    dialog = page.get_by_role("dialog", name="Label the selected runs")
+    dialog.get_by_role("textbox", name="Add labels").fill("checked, good")
+    assert serious_faults(page) == []
+    dialog.get_by_role("button", name="Apply").click()
+    row = _rows(page).filter(has_text="Order 2?")
+    expect(row).to_contain_text("checked")
+    expect(row).to_contain_text("good")
+
+    bar.get_by_role("button", name="Export").click()
+    with page.expect_download() as started:
+        page.get_by_role("menuitem", name="Selected rows as CSV").click()
+    lines = started.value.path().read_text().splitlines()
+    assert started.value.suggested_filename == "runs.csv"
+    assert [line.split(",")[0] for line in lines[1:]] == ["run-3", "run-2", "run-1"]
+
+    page.get_by_role("checkbox", name="Select Order 3?").uncheck()
+    bar.get_by_role("button", name="Delete…").click()
+    confirm = page.get_by_role("alertdialog", name="Delete 2 runs?")
+    expect(confirm).to_contain_text("6 spans are deleted permanently")
+    assert serious_faults(page) == []
+    confirm.get_by_role("button", name="Delete permanently").click()
+    expect(_rows(page)).to_have_count(3)
+    expect(bar).to_have_count(0)
+
+
+def test_all_matching_rows_are_selected_beyond_the_loaded_ones(page: Page, served: Served) -> None:
+    for number in range(1, 122):
+        [agent, _] = _run(number, "small", "None.", question=f"Order {number}?")
+        send(served, agent)
+    page.goto("/runs")
+    page.get_by_role("checkbox", name="Select all loaded runs").check()
+    bar = page.get_by_role("region", name="Selected runs")
+    expect(bar).to_contain_text("100 runs selected")
+    bar.get_by_role("button", name="Select all 121 that match").click()
+    expect(bar).to_contain_text("121 runs selected")
+    # A run that starts later is not part of the selection.
+    send(served, exported(99_900, "invoke_agent late", trace=999, seconds_ago=-60))
+
+    bar.get_by_role("button", name="Export").click()
+    with page.expect_download() as started:
+        page.get_by_role("menuitem", name="Selected rows as JSON lines").click()
+    assert len(started.value.path().read_text().splitlines()) == 121
+
+    bar.get_by_role("button", name="Delete…").click()
+    confirm = page.get_by_role("alertdialog", name="Delete 121 runs?")
+    confirm.get_by_role("button", name="Delete permanently").click()
+    expect(_rows(page)).to_have_count(1)
+    assert [run["name"] for run in served.get("/runs")["data"]] == ["invoke_agent late"]

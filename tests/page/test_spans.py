@@ -89,13 +89,13 @@ def test_words_are_found_in_contents_and_marked(shown: Page) -> None:
 
 @pytest.mark.slow
 def test_keys_walk_spans_with_their_content_next_to_them(shown: Page) -> None:
-    row(shown, "execute_tool run_check").get_by_role("gridcell").nth(1).click()
+    row(shown, "execute_tool run_check").get_by_role("gridcell").nth(2).click()
     expect(beside(shown)).to_contain_text("Timeout: longer than 30 s")
     expect(beside(shown).get_by_role("region", name="Arguments")).to_contain_text("pytest importer")
     expect(beside(shown).get_by_role("region", name="Result")).to_contain_text("no result")
     shown.keyboard.press("j")
     expect(beside(shown).get_by_role("heading", level=2)).not_to_contain_text("run_check")
-    row(shown, "chat small").get_by_role("gridcell").nth(1).click()
+    row(shown, "chat small").get_by_role("gridcell").nth(2).click()
     expect(beside(shown).get_by_role("region", name="New messages").first).to_contain_text(
         "Look at the importer"
     )

@@ -10,7 +10,8 @@ from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.server import create_app
 
-FILES = {f"trace_exports_{name}" for name in ("threads", "runs", "spans", "groups", "html")}
+_NAMES = ("threads", "runs", "spans", "groups", "html", "html_of_several")
+FILES = {f"trace_exports_{name}" for name in _NAMES}
 OTLP = {"otlp_traces", "otlp_logs", "otlp_metrics"}
 BARE = {"tools_call", "traces_blob", *OTLP, *FILES}
 """Their answers follow a protocol or the schema of a tool, or are not JSON."""

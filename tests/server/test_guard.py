@@ -100,3 +100,34 @@ def test_unusable_address_is_reported_in_one_line(repo: Path) -> None:
         assert ran.status == 2
         assert value in ran.err
         assert len(ran.err.splitlines()) == 1
+
+
+async def test_link_to_a_download_works_once_and_for_one_address(repo: Path) -> None:
+    token = "a-token-of-the-user"
+    right = {"Authorization": f"Bearer {token}"}
+    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=token) as served:
+        here = f"http://127.0.0.1:{served.address.rpartition(':')[2]}"
+        export = "/api/v1/exports/runs?format=csv&query=status%3Aerror"
+        async with httpx2.AsyncClient(base_url=here) as http:
+            links = "/api/v1/exports/links"
+            assert (await http.post(links, json={"path": export})).status_code == 401
+
+            async def link(path: str) -> str:
+                answer = await http.post(links, json={"path": path}, headers=right)
+                assert answer.is_success, answer.text
+                return str(answer.json()["path"])
+
+            linked = await link(export)
+            found = await http.get(linked)
+            assert found.is_success
+            assert found.headers["content-disposition"] == 'attachment; filename="runs.csv"'
+            assert (await http.get(linked)).status_code == 401
+
+            ticket = (await link(export)).rpartition("&")[2]
+            other = await http.get(f"/api/v1/exports/spans?format=csv&{ticket}")
+            assert other.status_code == 401
+            for path in ("/api/v1/exports/../runs", "/api/v1/exports/runs"):
+                foreign = await http.get(await link(path), headers={"Sec-Fetch-Site": "cross-site"})
+                assert foreign.status_code == 403
+            refused = await http.post(links, json={"path": "/api/v1/runs"}, headers=right)
+            assert refused.status_code == 422

@@ -1,4 +1,4 @@
-"""The sub-commands of `treadle traces` that export, import, delete and redact recorded spans."""
+"""The sub-commands of `treadle traces` that export, import, prune and redact recorded spans."""
 
 import argparse
 import os
@@ -15,9 +15,8 @@ from treadle.cli.command import RepositoryUse, positive, repository, set_reposit
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query, write_output
 from treadle.config.quantities import age_us, shown_size, size_bytes
-from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.errors import UsageError
 from treadle.json_values import to_json
-from treadle.traces.query import Field, Query, any_of
 
 if TYPE_CHECKING:
     from treadle.secrets import Rule
@@ -209,51 +208,6 @@ def _size(text: str) -> int:
         return size_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text[:20]!r} {error}") from error
-
-
-_FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
-
-
-def configure_delete(actions: Actions) -> None:
-    """Add the sub-command `delete`."""
-    parser = actions.add_parser("delete", help="permanently delete threads, runs or traces")
-    set_repository_use(parser, RepositoryUse.NONE)
-    parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids identify")
-    parser.add_argument("ids", nargs="+", metavar="ID", help="a whole id")
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-
-
-def delete_traces(options: argparse.Namespace) -> int:
-    """Delete threads, runs or traces after a confirmation, and return the exit status."""
-    ids: list[str] = options.ids
-    with closing(open_trace_store()) as store:
-        count = store.summary(Query((any_of(_FIELDS[options.what], ids),))).sums.totals.spans
-        if not count:
-            raise NotFoundError(
-                f"Nothing is recorded for the {options.what} {', '.join(ids)}.",
-                hint="`treadle traces list --json` shows full ids.",
-            )
-        if not options.yes and not _is_confirmed(f"Permanently delete {count:,} spans?"):
-            return ExitStatus.CANCELLED
-        gone = store.delete(**{f"{options.what}s": ids})
-    if options.json:
-        print_json(to_json(gone))
-    else:
-        print_text(
-            f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)})."
-        )
-    return 0
-
-
-def _is_confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "Deleting needs confirmation, and standard input is not a terminal.",
-            hint="Confirm with --yes.",
-        )
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def configure_redact_preview(actions: Actions) -> None:

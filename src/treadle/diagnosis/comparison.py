@@ -162,7 +162,7 @@ def _steps(traces: Sequence[Trace]) -> Iterator[_Step]:
             span = node.span
             if span is None:
                 continue
-            history, reply = messages_in(span.input), messages_in(span.output)
+            history, reply = _messages(span, span.input), _messages(span, span.output)
             asked = history
             if span.kind is SpanKind.MODEL:
                 asked = history[repeated_messages(earlier, history) :]
@@ -174,6 +174,14 @@ def _steps(traces: Sequence[Trace]) -> Iterator[_Step]:
                 _lines(span.input, history, asked),
                 _lines(span.output, reply, reply),
             )
+
+
+def _messages(span: Span, text: str | None) -> Sequence[Message]:
+    """Return the messages in a text of a span. Other JSON is compared as a whole."""
+    if span.kind is not SpanKind.MODEL and not (text or "").lstrip().startswith("["):
+        return ()
+    found = messages_in(text)
+    return found if all(message.texts or message.calls for message in found) else ()
 
 
 def _name(span: Span) -> str:

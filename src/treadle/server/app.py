@@ -47,6 +47,7 @@ from treadle.server.routes import (
     repository,
     retention,
     rewinds,
+    selections,
     sessions,
     tool_statistics,
     tools,
@@ -66,7 +67,7 @@ _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     permissions.router, rewinds.router, repository.router,
     proposals.router, checks.router, events.router, events.sockets, front_ends.router,
-    traces.router, trace_exports.router, faults.router,
+    traces.router, trace_exports.router, selections.router, faults.router,
     redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
     agent_conversations.router, views.router,
     providers.router, models.router, effective_settings.router, retention.router,
@@ -106,6 +107,7 @@ def create_app(
         default_response_class=AsciiJsonResponse,
         lifespan=_lifespan(root, loaded, env, host, credentials.token),
     )
+    app.state.downloads = credentials.downloads
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)

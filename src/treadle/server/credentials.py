@@ -1,8 +1,9 @@
-"""The token and the page key, which authenticate the sender of a request.
+"""The token, the page key and tickets, which authenticate the sender of a request.
 
 Programs use the token. It is permanent and stored in a file that only this user can read. The page
 uses the page key, which is valid until the server ends. If another program later listens on the
-same port and receives the page key from an open page, the page key is useless to it.
+same port and receives the page key from an open page, the page key is useless to it. A link to a
+download has a ticket instead of the page key (`download_tickets`).
 """
 
 import binascii
@@ -22,6 +23,7 @@ from treadle.inside import read_regular
 from treadle.owner_only import close_to_others
 from treadle.paths import data_path
 from treadle.secrets import register
+from treadle.server.download_tickets import DownloadTickets
 
 VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
@@ -48,13 +50,17 @@ class Credentials:
     def __init__(self, token: str) -> None:
         self.token = token
         self.page_key = secrets.token_urlsafe(24)
+        self.downloads = DownloadTickets()
         self._known = (token.encode(), self.page_key.encode())
         register(token)
         register(self.page_key)
 
     def check_and_remove(self, scope: Scope, headers: Headers) -> bool:
-        """Whether the request contains the token or the page key. Removes both from `scope`."""
-        found = False
+        """Whether the request contains the token, the page key or a ticket for a download.
+
+        Removes all of these from `scope`.
+        """
+        found = self.downloads.check_and_remove(scope)
         if self._is_valid(_secret(headers.get("authorization", ""))):
             _remove(scope, b"authorization")
             found = True

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from treadle.spans.label_edits import with_latest_edit
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import Span, SpanEvent, more_complete
 from treadle.spans.vocabularies.mapper import to_span
@@ -24,10 +25,14 @@ MESSAGES_CUT = "treadle.messages_cut"
 
 
 def merge_versions(one: Span, other: Span) -> Span:
-    """Return the more complete version, with the messages of both versions.
+    """Return the more complete version, with the messages of both and the latest edited labels.
 
-    The result is `one` or `other` itself if it has all messages.
+    The result is `one` or `other` itself if it has all of these.
     """
+    return with_latest_edit(_merged(one, other), one, other)
+
+
+def _merged(one: Span, other: Span) -> Span:
     if not (message_events(one.events) or message_events(other.events)):
         return more_complete(one, other)
     best = _better(one, other)

@@ -1,11 +1,11 @@
 // Saves a file of the server, and reports a failure as a notice.
 import { useMutation } from "@tanstack/react-query";
-import { download } from "../api/download";
+import { download, type Parameters } from "../api/download";
 import { useNotices } from "./Notices";
 
-interface File {
+export interface File {
   path: string;
-  parameters?: Record<string, string>;
+  parameters?: Parameters;
 }
 
 export function useDownload() {

@@ -12,12 +12,10 @@ from treadle.cli.output import print_json, print_line, print_text, report, table
 from treadle.cli.trace_comparison import configure_compare, show_comparison
 from treadle.cli.trace_groups import configure_groups, show_groups
 from treadle.cli.trace_maintenance import (
-    configure_delete,
     configure_export,
     configure_import,
     configure_prune,
     configure_redact_preview,
-    delete_traces,
     export_spans,
     import_spans,
     preview_rules,
@@ -35,6 +33,12 @@ from treadle.cli.trace_queries import (
     listed_query,
     typed_query,
     write_list,
+)
+from treadle.cli.trace_selections import (
+    configure_delete,
+    configure_label,
+    delete_traces,
+    label_traces,
 )
 from treadle.clock import when
 from treadle.display.lines import one_line, short_id
@@ -444,6 +448,7 @@ _ACTIONS = {
     "export": _Action(configure_export, export_spans),
     "import": _Action(configure_import, import_spans),
     "prune": _Action(configure_prune, prune_traces),
+    "label": _Action(configure_label, label_traces),
     "delete": _Action(configure_delete, delete_traces),
     "redact-preview": _Action(configure_redact_preview, preview_rules),
 }

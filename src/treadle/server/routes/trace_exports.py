@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.display.trace_html import html_page
+from treadle.server.download_tickets import DOWNLOADS
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.routes.traces import Grouped, Sorting
 from treadle.server.state import CurrentServer
@@ -23,7 +24,7 @@ from treadle.traces.list_export import (
     encoded,
 )
 from treadle.traces.query import read_grouping
-from treadle.traces.subjects import find_subject, traces_of
+from treadle.traces.subjects import Subject, find_subject, traces_of
 
 router = APIRouter(prefix="/exports", tags=["traces"])
 
@@ -80,6 +81,47 @@ async def groups(server: CurrentServer, parameters: Annotated[GroupExport, Query
         ascending=parameters.ascending,
     )
     return await _file("groups", found, parameters.format)
+
+
+class DownloadTarget(BaseModel):
+    """A download: the path of an export with its query, as `GET` takes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(max_length=60_000, pattern=rf"^{DOWNLOADS}[!-~]+$")
+
+
+class DownloadLink(BaseModel):
+    """A link to a download. It is valid once, for a minute, and without other credentials."""
+
+    path: str
+
+
+@router.post("/links")
+async def link(request: Request, target: DownloadTarget) -> DownloadLink:
+    """Return a link to a download for a browser, which cannot send the page key with a link."""
+    return DownloadLink(path=request.app.state.downloads.issue(target.path))
+
+
+@router.get(
+    "/html",
+    response_class=Response,
+    responses={200: {"content": {"text/html": _TEXT}}},
+)
+async def html_of_several(
+    server: CurrentServer, reference: Annotated[list[str], Query(min_length=1, max_length=1_000)]
+) -> Response:
+    """Return the traces, runs, threads or spans with some ids as one HTML page without scripts."""
+
+    def read() -> list[Subject]:
+        return [find_subject(server.traces, each) for each in reference]
+
+    subjects = await asyncio.to_thread(read)
+    kinds = {subject.kind for subject in subjects}
+    noun = kinds.pop() if len(kinds) == 1 else "record"
+    title = str(subjects[0]) if len(subjects) == 1 else f"{len(subjects):,} {noun}s"
+    traces = chain.from_iterable(traces_of(server.traces, subject) for subject in subjects)
+    return await _streamed(f"{noun}s.html", html_page(title, traces), "text/html; charset=utf-8")
 
 
 @router.get(

@@ -103,6 +103,14 @@ def inherit_labels(
     return json.dumps(every) if every else None, json.dumps(added) if added else None
 
 
+def own_labels(labels: str | None, inherited: str | None) -> str | None:
+    """Return the labels of a span without those that it inherits.
+
+    The parameters and the result are in the form of the column `labels`.
+    """
+    return inherit_labels(labels, inherited, None)[0]
+
+
 @lru_cache(_CACHED)
 def inherit(
     properties: str | None, inherited: str | None, of_root: str | None

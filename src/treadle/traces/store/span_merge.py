@@ -16,7 +16,7 @@ from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.examinations import KEYED_BY_SPAN
-from treadle.traces.store.properties import NO_INHERITANCE, Inheritance
+from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, own_labels
 from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
@@ -282,9 +282,14 @@ def _only_ends_differ(before: SpanRow, one: PreparedSpan) -> bool:
 
     In this case, their contents need not be read. This applies only to spans that Treadle records
     itself. A span of another program states its times in nanoseconds. Its versions must be merged,
-    since either may have messages that arrived in log records.
+    since either may have messages that arrived in log records. If the labels differ, a person may
+    have changed those of the stored version, so the versions must be merged too.
     """
-    return one.span.start_ns is None and (before.end_us is None) != (one.row.end_us is None)
+    return (
+        one.span.start_ns is None
+        and (before.end_us is None) != (one.row.end_us is None)
+        and own_labels(before.labels, before.inherited_labels) == one.row.labels
+    )
 
 
 def _with_stored(

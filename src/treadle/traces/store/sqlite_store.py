@@ -16,7 +16,7 @@ from typing import Self, Unpack
 from treadle.database import Database
 from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
-from treadle.spans.span import SameCall, Span, Trace
+from treadle.spans.span import SameCall, Span, SpanReference, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
 from treadle.traces.query.conditions import (
     AnyField,
@@ -40,6 +40,7 @@ from treadle.traces.store import (
 from treadle.traces.store.deletion import Deleter
 from treadle.traces.store.examination_writer import ExaminationWriter
 from treadle.traces.store.examinations import Examinations, SpanExaminer
+from treadle.traces.store.labelling import Labeller
 from treadle.traces.store.migrations import SCHEMA
 from treadle.traces.store.queries import (
     examinations,
@@ -100,6 +101,7 @@ class SqliteTraceStore(SpanReader):
         self.path = database.path
         self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
+        self._labeller = Labeller(self._writer)
         self._readers = connections.Readers(database, read_seconds)
         self._examinations = ExaminationWriter(database.path, self.reader, self._writer)
 
@@ -330,6 +332,28 @@ class SqliteTraceStore(SpanReader):
         ignored. Other operating-system threads can read and write during the deletion.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
+
+    def label(
+        self,
+        *,
+        threads: Sequence[str] = (),
+        runs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+        spans: Sequence[SpanReference] = (),
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        at_us: int,
+    ) -> int:
+        """Add labels to threads, runs, traces and spans, and remove labels from them.
+
+        A label of a thread, run or trace is added to the root of each trace, so all spans of the
+        trace have it. It is removed from all spans of the trace. Unknown ids are ignored. `at_us`
+        is the present time. Returns the number of spans whose own labels changed.
+        """
+        edits = {"add": add, "remove": remove}
+        return self._labeller.label_traces(
+            threads=threads, runs=runs, traces=traces, **edits, at_us=at_us
+        ) + self._labeller.label_spans(spans, **edits, at_us=at_us)
 
     def prune(
         self,

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -185,6 +185,22 @@ class Writer:
             self._waiting.notify_all()
         return done
 
+    def edit(self, make: Callable[[sqlite3.Connection], Iterable[Span]]) -> Future[int]:
+        """Write the versions of stored spans that `make` returns, in the transaction of its reads.
+
+        Returns the number of these spans.
+        """
+
+        def work(connection: sqlite3.Connection) -> int:
+            with transaction(connection):
+                prepared = prepare(make(connection))
+                span_merge.merge(connection, prepared, self._keys)
+                newest = newest_revision(connection)
+            self._announce(newest)
+            return len(prepared)
+
+        return self.do(work)
+
     def close(self) -> None:
         """Write the waiting spans, then end the thread. A second call does nothing."""
         with self._waiting:
@@ -306,11 +322,12 @@ class Writer:
                 self._commit(connection, [part])
             return
         self._settle(group, None)
-        if newest != self._newest:
-            self._newest = newest
-            self._announce(newest)
+        self._announce(newest)
 
     def _announce(self, newest: int) -> None:
+        if newest == self._newest:
+            return
+        self._newest = newest
         for listener in self._listeners:
             try:
                 listener(newest)

@@ -6,15 +6,17 @@ interface Selected {
   ids: ReadonlySet<string> | null;
   /** The row from which Shift extends the selection. */
   anchor: string | null;
+  /** When all matching rows were selected. Later rows are not selected. */
+  until: Date | null;
 }
 
-const NOTHING: Selected = { ids: new Set(), anchor: null };
+const NOTHING: Selected = { ids: new Set(), anchor: null, until: null };
 
 export interface RowSelection {
   /** The selected loaded rows in the order of the list. */
   ids: readonly string[];
-  /** Whether all rows that match are selected, including those that are not loaded. */
-  isAll: boolean;
+  /** If all rows that match are selected, also those that are not loaded: since when. */
+  until: Date | null;
   has: (id: string) => boolean;
   toggle: (id: string) => void;
   /** Selects the rows from the last selected one to this one. */
@@ -47,24 +49,24 @@ export function useRowSelection<Row>(
   idOf: (row: Row) => string,
 ): RowSelection {
   const [kept, setKept] = useState({ list, selected: NOTHING });
-  const { ids, anchor } = kept.list === list ? kept.selected : NOTHING;
+  const { ids, anchor, until } = kept.list === list ? kept.selected : NOTHING;
   const order = useMemo(() => rows.map(idOf), [rows, idOf]);
   const shown = useMemo(
     () => (ids === null ? order : order.filter((id) => ids.has(id))),
     [order, ids],
   );
-  const set = (selected: Selected) => setKept({ list, selected });
+  const set = (selected: Partial<Selected>) =>
+    setKept({ list, selected: { ...NOTHING, ...selected } });
   const now = ids ?? new Set(order);
   return {
     ids: shown,
-    isAll: ids === null,
+    until,
     has: (id) => ids === null || ids.has(id),
     toggle: (id) => set({ ids: toggled(now, id), anchor: id }),
     extend: (id) =>
       set({ ids: new Set([...now, ...rangeOf(order, anchor, id)]), anchor: anchor ?? id }),
-    toggleLoaded: () =>
-      set(shown.length === order.length ? NOTHING : { ids: new Set(order), anchor: null }),
-    selectAll: () => set({ ids: null, anchor: null }),
+    toggleLoaded: () => set(shown.length === order.length ? NOTHING : { ids: new Set(order) }),
+    selectAll: () => set({ ids: null, until: new Date() }),
     clear: () => set(NOTHING),
   };
 }

@@ -5,12 +5,12 @@ import { Link, useParams } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
 import type { RunSummary, ThreadSummary } from "../../api/schema";
 import { Badge } from "../../components/Badge";
-import { Button } from "../../components/Button";
-import { CopyButton } from "../../components/CopyButton";
+import { Menu } from "../../components/Menu";
 import { Origin, originOf } from "../../components/Origin";
 import { written } from "../../components/query/editing";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useRowList } from "../../components/table/useRowList";
+import { useCopy } from "../../components/useCopy";
 import { htmlExport, useDownload } from "../../components/useDownload";
 import { cost, count, counted, shortCount } from "../../format/numbers";
 import { WRITTEN } from "../../live/events";
@@ -30,6 +30,7 @@ const runId = (run: RunSummary) => run.run_id;
 export function ThreadScreen() {
   const { threadId } = useParams({ from: "/threads/$threadId" });
   const saving = useDownload();
+  const copy = useCopy();
   const query = `thread:${written(threadId)}`;
   const thread = useQuery({
     queryKey: ["thread", threadId],
@@ -58,18 +59,22 @@ export function ThreadScreen() {
       actions={
         <>
           <CompareWith of={threadId} />
-          <CopyButton text={threadId} label="Copy id" />
-          <CopyButton
-            text={`treadle traces export ${inShell(query)}`}
-            label="Copy export command"
+          <Menu
+            label="Actions"
+            actions={[
+              { id: "id", name: "Copy the id", run: () => void copy(threadId) },
+              {
+                id: "export",
+                name: "Copy the export command",
+                run: () => void copy(`treadle traces export ${inShell(query)}`),
+              },
+              {
+                id: "html",
+                name: "Save as an HTML page",
+                run: () => saving.mutate(htmlExport(threadId)),
+              },
+            ]}
           />
-          <Button
-            small
-            isPending={saving.isPending}
-            onPress={() => saving.mutate(htmlExport(threadId))}
-          >
-            Save as an HTML page
-          </Button>
           <DeleteThread threadId={threadId} thread={found} />
         </>
       }

@@ -59,7 +59,15 @@ function ThreadTable({ query }: { query: string }) {
       order={order}
       onOrder={onOrder}
       selection={selected}
-      actions={<SelectionBar view="threads" selection={selected} />}
+      actions={
+        <SelectionBar
+          view="threads"
+          query={query}
+          list={list}
+          idOf={threadId}
+          selection={selected}
+        />
+      }
       empty={<NoRows what="threads" query={query} />}
     />
   );

@@ -98,7 +98,9 @@ function RunTable({ query }: { query: string }) {
         peeked={selection.id}
         onPeek={selection.choose}
         selection={selected}
-        actions={<SelectionBar view="runs" selection={selected} />}
+        actions={
+          <SelectionBar view="runs" query={query} list={list} idOf={runId} selection={selected} />
+        }
         empty={<NoRows what="runs" query={query} />}
       />
     </PeekBeside>

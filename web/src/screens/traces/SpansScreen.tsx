@@ -115,7 +115,15 @@ function SpanTable({ query }: { query: string }) {
         peeked={selection.id}
         onPeek={selection.choose}
         selection={selected}
-        actions={<SelectionBar view="spans" selection={selected} />}
+        actions={
+          <SelectionBar
+            view="spans"
+            query={query}
+            list={list}
+            idOf={spanKey}
+            selection={selected}
+          />
+        }
         empty={<NoRows what="spans" query={query} />}
       />
     </PeekBeside>

@@ -1,0 +1,138 @@
+"""The sub-commands of `treadle traces` that label and delete threads, runs, traces and spans."""
+
+import argparse
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.command import RepositoryUse, set_repository_use
+from treadle.cli.output import print_json, print_text
+from treadle.cli.trace_queries import Actions
+from treadle.config.quantities import shown_size
+from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.json_values import to_json
+from treadle.spans.span import given_labels
+from treadle.traces.query import Field, Query, Rows, any_of, parse_query
+from treadle.traces.subjects import span_ids
+
+if TYPE_CHECKING:
+    from treadle.traces import SqliteTraceStore
+    from treadle.traces.selection import Selection
+
+_ROWS = {"thread": Rows.THREADS, "run": Rows.RUNS, "trace": Rows.SPANS, "span": Rows.SPANS}
+_FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
+
+
+def configure_label(actions: Actions) -> None:
+    """Add the sub-command `label`."""
+    parser = actions.add_parser("label", help="add labels to records, or remove labels from them")
+    _add_selection(parser, tuple(_ROWS))
+    for name, does in (("add", "add"), ("remove", "remove")):
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="LABEL", help=f"{does} this label"
+        )
+
+
+def label_traces(options: argparse.Namespace) -> int:
+    """Change the labels of the selected records, and return the exit status."""
+    from treadle.traces.selection import label_selection, trace_ids
+
+    labels = [*options.add, *options.remove]
+    if not labels:
+        raise UsageError("No label is given.", hint="Pass --add LABEL or --remove LABEL.")
+    if reserved := set(labels) - {*given_labels(labels)}:
+        raise UsageError(f"Treadle sets the label {min(reserved)!r} itself.")
+    now_us = time.time_ns() // 1_000
+    with closing(open_trace_store()) as store:
+        selection = _selection(store, options)
+        if options.what == "trace":
+            found = trace_ids(store, selection)
+            edits = {"add": options.add, "remove": options.remove}
+            changed = store.label(traces=found, **edits, at_us=now_us)
+        else:
+            changed = label_selection(
+                store, selection, add=options.add, remove=options.remove, now_us=now_us
+            ).spans
+    if options.json:
+        print_json({"spans": changed})
+    else:
+        print_text(f"The labels of {changed:,} spans changed.")
+    return 0
+
+
+def configure_delete(actions: Actions) -> None:
+    """Add the sub-command `delete`."""
+    parser = actions.add_parser("delete", help="permanently delete threads, runs or traces")
+    _add_selection(parser, tuple(_FIELDS))
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def delete_traces(options: argparse.Namespace) -> int:
+    """Delete threads, runs or traces after a confirmation, and return the exit status."""
+    from treadle.traces.selection import count_selection, delete_selection
+
+    with closing(open_trace_store()) as store:
+        selection = _selection(store, options)
+        counted = count_selection(store, selection)
+        number = counted.rows if counted.traces is None else counted.traces
+        if not number:
+            names = "that matches" if options.query is not None else ", ".join(options.ids)
+            raise NotFoundError(
+                f"Nothing is recorded for the {options.what} {names}.",
+                hint="`treadle traces list --json` shows full ids.",
+            )
+        least = "" if counted.complete else "more than "
+        noun = options.what if number == 1 else f"{options.what}s"
+        question = f"Permanently delete {least}{number:,} {noun} with {counted.spans:,} spans?"
+        if not options.yes and not _is_confirmed(question):
+            return ExitStatus.CANCELLED
+        gone = delete_selection(store, selection)
+    if options.json:
+        print_json(to_json(gone))
+    else:
+        print_text(
+            f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)})."
+        )
+    return 0
+
+
+def _add_selection(parser: argparse.ArgumentParser, what: tuple[str, ...]) -> None:
+    set_repository_use(parser, RepositoryUse.NONE)
+    parser.add_argument("what", choices=what, help="the kind of the records")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="a whole id; of a span: TRACE/SPAN")
+    parser.add_argument(
+        "--query", metavar="QUERY", help="all records that match the query, instead of ids"
+    )
+
+
+def _selection(store: "SqliteTraceStore", options: argparse.Namespace) -> "Selection":
+    """Return the selected rows. Traces are selected by their spans."""
+    from treadle.traces.selection import Selection
+
+    if bool(options.ids) == (options.query is not None):
+        raise UsageError(
+            "Either ids or a query select the records.",
+            hint=f"Pass ids of a {options.what}, or --query QUERY.",
+        )
+    rows = _ROWS[options.what]
+    if options.query is not None:
+        query = parse_query(options.query, now_us=time.time_ns() // 1_000)
+        return Selection(rows, query=store.whole_trace_ids(query))
+    if options.what == "trace":
+        return Selection(rows, query=Query((any_of(Field.TRACE, options.ids),)))
+    if options.what == "span" and not all(map(span_ids, options.ids)):
+        raise UsageError("The id of a span is TRACE/SPAN.")
+    return Selection(rows, tuple(options.ids))
+
+
+def _is_confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "Deleting needs confirmation, and standard input is not a terminal.",
+            hint="Confirm with --yes.",
+        )
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
