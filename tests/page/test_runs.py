@@ -69,7 +69,7 @@ def test_the_list_shows_runs_of_every_source_with_their_totals(shown: Page) -> N
     expect(row(shown, "Where is my order?")).to_contain_text("shop")
     failed = row(shown, "Why does export-1 fail?")
     expect(failed).to_contain_text("error")
-    sums = shown.get_by_label("Totals of all matching spans")
+    sums = shown.get_by_label("Totals of all matching runs")
     expect(sums).to_contain_text("Errors")
     expect(sums).to_contain_text("p95")
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LabelCounts,
         ListedSpan,
         RunSummary,
+        RunTotals,
         Skeleton,
         Summary,
         ThreadSummary,
@@ -94,6 +95,10 @@ class OfRepository:
     def groups(self, by: Grouping, query: Query = _EVERYTHING, **bounds: Any) -> "Page[Group]":
         """Return groups of spans of this repository, as `SpanReader` describes."""
         return self._reader.groups(by, query & self._only, **bounds)
+
+    def run_totals(self, query: Query = _EVERYTHING) -> "RunTotals":
+        """Return the totals of runs of this repository, as `SpanReader` describes."""
+        return self._reader.run_totals(query & self._only)
 
     def labels(self, query: Query = _EVERYTHING, *, limit: int = 100) -> "LabelCounts":
         """Return labels of this repository, as `SpanReader` describes."""

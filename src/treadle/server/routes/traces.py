@@ -49,6 +49,7 @@ from treadle.traces.store.results import (
     LabelCounts,
     ListedSpan,
     RunSummary,
+    RunTotals,
     Skeleton,
     Summary,
     ThreadSummary,
@@ -270,6 +271,17 @@ async def summary(
 ) -> Response:
     """Return the counts, sums and percentiles of all matching spans."""
     return await json_response(request, lambda: server.traces.summary(parameters.span_query()))
+
+
+@router.get("/run_totals", response_class=Response, responses=json_responses(RunTotals))
+async def totals_of_runs(
+    server: CurrentServer, parameters: Annotated[Filter, Query()], request: Request
+) -> Response:
+    """Return the sums, failures and durations of all runs in the list of matching runs.
+
+    They include all spans of a run, whether a span matches or not.
+    """
+    return await json_response(request, lambda: server.traces.run_totals(parameters.span_query()))
 
 
 @router.get(

@@ -477,6 +477,16 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTotals:
+    """The sums of runs, the number of failed runs, and percentiles of their durations."""
+
+    runs: int
+    failed_runs: int
+    sums: Annotated[Sums, JsonField(inline=True)]
+    duration: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
 class ToolUsage:
     """The calls of one tool."""
 

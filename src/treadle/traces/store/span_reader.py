@@ -15,6 +15,7 @@ from treadle.traces.store.results import (
     LabelCounts,
     ListedSpan,
     RunSummary,
+    RunTotals,
     Skeleton,
     Summary,
     ThreadSummary,
@@ -81,6 +82,10 @@ class SpanReader(Protocol):
 
         `figures` adds the number of runs and percentiles of durations.
         """
+        ...
+
+    def run_totals(self, query: Query = EVERYTHING) -> RunTotals:
+        """Return the totals of all matching runs."""
         ...
 
     def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:

@@ -47,6 +47,7 @@ from treadle.traces.store.queries import (
     facets,
     groups,
     run_pages,
+    run_totals,
     skeletons,
     span_pages,
     summaries,
@@ -63,6 +64,7 @@ from treadle.traces.store.results import (
     LabelCounts,
     ListedSpan,
     RunSummary,
+    RunTotals,
     Skeleton,
     SpanChange,
     Summary,
@@ -233,6 +235,10 @@ class SqliteTraceStore(SpanReader):
                 limit=limit,
                 offset=offset,
             )
+
+    def run_totals(self, query: Query = EVERYTHING) -> RunTotals:
+        with self.reader() as connection:
+            return run_totals.run_totals(connection, query)
 
     def uncounted_use(self, query: Query) -> tuple[int, float]:
         """Return the tokens and the cost of matching calls whose record in another trace counts.

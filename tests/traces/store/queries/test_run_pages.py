@@ -20,7 +20,7 @@ from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import run_pages
-from treadle.traces.store.results import ListedError, RunSummary, ThreadSummary
+from treadle.traces.store.results import ListedError, RunSummary, ThreadSummary, percentiles
 
 SEEDS = st.integers(0, 1 << 32)
 _OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)
@@ -78,6 +78,29 @@ def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
             rows, _ = walked(partial(_runs, there, query, Sort(), 50))
 
             assert {row.run_id for row in rows} == fitting
+
+
+@settings(max_examples=6)
+@given(SEEDS)
+def test_totals_are_those_of_the_listed_runs(seed: int) -> None:
+    random = Random(seed)
+    with filled(random) as there:
+        known = naive_runs(there.spans)
+        for _ in range(10):
+            query = random_query(random, there.spans)
+            rows, _ = walked(partial(_runs, there, query, Sort(), 50))
+            listed = {row.run_id for row in rows}
+            runs = [run for run in known if run.run_id in listed]
+
+            totals = there.store.run_totals(query)
+
+            assert totals.runs == len(runs)
+            assert totals.failed_runs == sum(run.status is SpanStatus.ERROR for run in runs)
+            sums = naive.sums([each for run in runs for each in run.spans])
+            assert (totals.sums.totals.spans, totals.sums.faults) == (sums.spans, sums.faults)
+            assert round((totals.sums.totals.cost or 0) * naive.NANO) == sums.nano
+            durations = [run.duration_us for run in runs if run.duration_us is not None]
+            assert totals.duration == percentiles(durations)
 
 
 @settings(max_examples=5)

@@ -35,7 +35,7 @@ export function RunsScreen() {
       <ListSearch view="runs" isLive={isLive} tools={<ListTools isLive={isLive} onLive={onLive} />}>
         {(query) => (
           <>
-            <SummaryLine query={query} isLive={isLive} />
+            <SummaryLine of="runs" query={query} isLive={isLive} />
             {group ? (
               <GroupTable
                 what="runs"

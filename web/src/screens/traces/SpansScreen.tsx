@@ -43,7 +43,7 @@ export function SpansScreen() {
       >
         {(query) => (
           <>
-            <SummaryLine query={query} isLive={isLive} />
+            <SummaryLine of="spans" query={query} isLive={isLive} />
             {group ? (
               <GroupTable
                 what="spans"

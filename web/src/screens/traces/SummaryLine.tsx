@@ -1,9 +1,9 @@
-// The totals of all matching spans in one line. They are requested when the query has settled,
+// The totals of all matching runs or spans in one line. They are requested when the query has settled,
 // since they are expensive, and seldom while they are updated live.
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { client, ok } from "../../api/client";
-import type { Summary } from "../../api/schema";
+import type { RunTotals, Summary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { cost, count, milliseconds } from "../../format/numbers";
 import { RECORDED } from "../../live/events";
@@ -17,16 +17,20 @@ const APART_MS = 5_000;
 const AFTER_MS = 1_000; // the rows come first
 const REST = 10; // slow totals are requested again after a multiple of their own duration
 
-export function SummaryLine({ query, isLive }: { query: string; isLive: boolean }) {
+interface Props {
+  query: string;
+  isLive: boolean;
+  /** The rows of the list: the totals are those of all runs in it, or of all spans. */
+  of: "runs" | "spans";
+}
+
+export function SummaryLine({ query, isLive, of }: Props) {
   const asked = useRested(query);
   const queries = useQueryClient();
-  const queryKey = ["summary", asked];
+  const queryKey = ["summary", of, asked];
   const read = useQuery({
     queryKey,
-    queryFn: ({ signal }) => {
-      const given = asked ? { query: asked } : {};
-      return ok(client.GET("/api/v1/summary", { params: { query: given }, signal }));
-    },
+    queryFn: ({ signal }) => figuresRead(of, asked ?? "", signal),
     enabled: asked !== null,
     placeholderData: keepPreviousData,
   });
@@ -54,8 +58,10 @@ export function SummaryLine({ query, isLive }: { query: string; isLive: boolean 
   }
   const isOld = read.isPlaceholderData || asked !== query;
   return (
-    <dl className={styles.line} aria-label="Totals of all matching spans" data-old={isOld}>
-      {read.data && figuresOf(read.data).map((figure) => <Shown key={figure.name} {...figure} />)}
+    <dl className={styles.line} aria-label={`Totals of all matching ${of}`} data-old={isOld}>
+      {read.data?.map((figure) => (
+        <Shown key={figure.name} {...figure} />
+      ))}
     </dl>
   );
 }
@@ -79,6 +85,49 @@ function Shown({ name, value, title, isBad = false, isMinor = false }: Figure) {
       </dd>
     </div>
   );
+}
+
+async function figuresRead(
+  of: Props["of"],
+  query: string,
+  signal: AbortSignal,
+): Promise<readonly Figure[]> {
+  const params = { query: query ? { query } : {} };
+  if (of === "spans") {
+    return figuresOf(await ok(client.GET("/api/v1/summary", { params, signal })));
+  }
+  return figuresOfRuns(await ok(client.GET("/api/v1/run_totals", { params, signal })));
+}
+
+function figuresOfRuns(totals: RunTotals): Figure[] {
+  const { duration } = totals;
+  const missing = totals.unpriced > 0 && totals.cost !== null;
+  return [
+    { name: "Runs", value: count(totals.runs), title: "All runs in the list" },
+    {
+      name: "Failed runs",
+      value: count(totals.failed_runs),
+      title: "Runs whose root failed",
+      isBad: totals.failed_runs > 0,
+    },
+    { name: "Errors", value: count(totals.faults), isBad: totals.faults > 0 },
+    { name: "Tokens", value: inAndOut(totals.tokens), title: "All model calls of the runs" },
+    {
+      name: "Cost",
+      value: `${cost(totals.cost)}${missing ? "+" : ""}`,
+      ...(totals.unpriced > 0
+        ? { title: `Without ${count(totals.unpriced)} calls of unknown price` }
+        : {}),
+    },
+    {
+      name: "p50",
+      value: milliseconds(duration.p50),
+      title: `Duration of ${count(duration.n)} finished runs`,
+    },
+    { name: "p95", value: milliseconds(duration.p95) },
+    { name: "p99", value: milliseconds(duration.p99), isMinor: true },
+    { name: "max", value: milliseconds(duration.max), isMinor: true },
+  ];
 }
 
 function figuresOf({ summary, latency, ttft }: Summary): Figure[] {

@@ -181,6 +181,15 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit
     )
 
 
+def matching_runs(connection: sqlite3.Connection, query: Query) -> Sql:
+    """Return the FROM and WHERE clauses of the runs `g` that match `query`, and their roots `s`.
+
+    `query` must be a result of `resolved`.
+    """
+    where = joined(_condition(connection, _RUNS, each) for each in query.conditions)
+    return Sql(f"{_RUNS.tables} WHERE {where.text}", where.values)
+
+
 def row_level_lists(field: Field) -> tuple[Rows, ...]:
     """Return the lists in which a condition on this field tests whole rows, not their spans."""
     condition = Condition(field, Operator.IS)

@@ -1,0 +1,37 @@
+"""The totals of all runs that match a query, whether a page of the list shows them or not."""
+
+import sqlite3
+
+from treadle.traces.query.conditions import Query
+from treadle.traces.store.counters import COUNTER_NAMES
+from treadle.traces.store.queries.conditions import register_holds, resolved
+from treadle.traces.store.queries.run_pages import matching_runs
+from treadle.traces.store.results import (
+    DURATION_OF_ROOT,
+    STATUS_OF_ROOT,
+    RunTotals,
+    percentiles,
+    sums,
+)
+
+_SUMS = ", ".join(f"sum(g.{name})" for name in COUNTER_NAMES)
+
+
+def run_totals(connection: sqlite3.Connection, query: Query) -> RunTotals:
+    """Return the totals of the matching runs, each with all its spans."""
+    register_holds(connection)
+    matching = matching_runs(connection, resolved(connection, query))
+    runs, failed, *counters = connection.execute(
+        f"SELECT count(*), total({STATUS_OF_ROOT} = 'error'), {_SUMS} FROM {matching.text}",
+        matching.values,
+    ).fetchone()
+    durations = connection.execute(
+        f"SELECT {DURATION_OF_ROOT} AS duration FROM {matching.text} AND duration NOTNULL",
+        matching.values,
+    )
+    return RunTotals(
+        runs=runs,
+        failed_runs=int(failed),
+        sums=sums(*counters),
+        duration=percentiles(duration for (duration,) in durations),
+    )
