@@ -138,7 +138,7 @@ def test_gaps_are_reported(shown: Page) -> None:
     expect(row(shown, "early").get_by_role("img", name="began before its parent")).to_be_visible()
     expect(row(shown, "open").get_by_role("img", name="unfinished")).to_be_visible()
     missing = row(shown, "(never recorded)")
-    expect(missing.get_by_role("img", name="a parent that was never recorded")).to_be_visible()
+    expect(missing.get_by_role("img", name="This parent was never recorded")).to_be_visible()
     missing.click()
     expect(detail(shown)).to_contain_text("Other spans name this parent")
     shown.keyboard.press("e")

@@ -51,7 +51,7 @@ export function ConversationView({ children, pending, where, stop, spoken, field
       {!isAtEnd && (
         <div className={styles.jump}>
           <Button small onPress={toEnd}>
-            To the end ↓
+            Go to the end ↓
           </Button>
         </div>
       )}

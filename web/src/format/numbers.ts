@@ -37,6 +37,14 @@ export function cost(value: number | null | undefined): string {
 }
 
 /**
+ * The known cost of a sum: "$0.0450". A plus sign states that it leaves out calls of unknown price.
+ * `total_cost` of the server returns the same text.
+ */
+export function totalCost(sums: { cost: number | null; unpriced: number }): string {
+  return sums.cost !== null && sums.unpriced > 0 ? `${cost(sums.cost)}+` : cost(sums.cost);
+}
+
+/**
  * Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 min 20 s", "2 h 5 min", "3 d 4 h", "20,706 d".
  * Durations below a minute have three figures. `duration` in `traces/amounts.py` of the server
  * returns the same text.

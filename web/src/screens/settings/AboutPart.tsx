@@ -59,7 +59,7 @@ function Server({ health }: { health: Health }) {
         ["Not recorded", health.recording],
         [
           "Gateway",
-          `${gateway.calls === 1 ? "1 call" : `${count(gateway.calls)} calls`} since the start${gateway.unrecorded > 0 ? `, ${count(gateway.unrecorded)} not recorded: ${gateway.reason}` : ""}`,
+          `${gateway.calls === 1 ? "1 call" : `${count(gateway.calls)} calls`} since the server started${gateway.unrecorded > 0 ? `, ${count(gateway.unrecorded)} not recorded: ${gateway.reason}` : ""}`,
         ],
       ]}
     />

@@ -6,8 +6,9 @@ import { runStatus, StatusBadge } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { Messages } from "../../components/messages/Messages";
 import { ErrorNotice, Loading } from "../../components/States";
+import { TotalCost } from "../../components/TotalCost";
 import type { RowList } from "../../components/table/useRowList";
-import { cost, count, duration, shortCount } from "../../format/numbers";
+import { count, duration, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
@@ -56,7 +57,7 @@ function TurnView({ turn, isChosen }: { turn: Turn; isChosen: boolean }) {
         <StatusBadge status={runStatus(run.status, run.last_us)} quiet />
         <span>{duration(run.duration_us)}</span>
         {tokensOf(run.sums) !== null && <span>{shortCount(tokensOf(run.sums))} tokens</span>}
-        {run.sums.cost !== null && <span>{cost(run.sums.cost)}</span>}
+        {run.sums.cost !== null && <TotalCost sums={run.sums} />}
         <Link to="/traces/$traceId" params={{ traceId: run.trace_id }}>
           Trace
         </Link>

@@ -2,11 +2,12 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { RunSummary } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
+import { TotalCost } from "../../components/TotalCost";
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import type { RowList } from "../../components/table/useRowList";
-import { cost, duration, shortCount } from "../../format/numbers";
+import { duration, shortCount } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
@@ -51,7 +52,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     width: 6,
     align: "end",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => cost(run.sums.cost),
+    cell: (run) => <TotalCost sums={run.sums} />,
   },
   {
     id: "errors",

@@ -9,10 +9,11 @@ import { Menu } from "../../components/Menu";
 import { Origin, originOf } from "../../components/Origin";
 import { written } from "../../components/query/editing";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { TotalCost } from "../../components/TotalCost";
 import { useRowList } from "../../components/table/useRowList";
 import { useCopy } from "../../components/useCopy";
 import { htmlExport, useDownload } from "../../components/useDownload";
-import { cost, count, counted, shortCount } from "../../format/numbers";
+import { count, counted, shortCount } from "../../format/numbers";
 import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
@@ -117,7 +118,7 @@ function Sums({ thread, runs }: { thread: ThreadSummary; runs: readonly RunSumma
       <span>{counted(sums.model_calls, "model call")}</span>
       <span>{counted(sums.tool_calls, "tool call")}</span>
       <span>{shortCount(tokensOf(sums))} tokens</span>
-      <span>{sums.cost === null ? "cost unknown" : cost(sums.cost)}</span>
+      {sums.cost === null ? <span>cost unknown</span> : <TotalCost sums={sums} />}
       {sums.faults > 0 && <Badge tone="bad">✕ {counted(sums.faults, "error")}</Badge>}
       {sums.unfinished > 0 && <Badge tone="accent">… {count(sums.unfinished)} unfinished</Badge>}
       {thread.models.map((model) => (

@@ -1,8 +1,9 @@
 // The columns of the list of threads.
 import type { ThreadSummary } from "../../api/schema";
+import { TotalCost } from "../../components/TotalCost";
 import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, shortCount, unit } from "../../format/numbers";
+import { count, shortCount, unit } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { titleOf, tokensOf } from "./rows";
@@ -62,7 +63,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
     align: "end",
     sort: "cost",
     narrow: (thread) => thread.sums.cost !== null,
-    cell: (thread) => cost(thread.sums.cost),
+    cell: (thread) => <TotalCost sums={thread.sums} />,
   },
   {
     id: "models",

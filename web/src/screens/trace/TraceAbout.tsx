@@ -4,8 +4,9 @@ import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
 import { Origin, originOf } from "../../components/Origin";
+import { TotalCost } from "../../components/TotalCost";
 import { Took } from "../../components/Took";
-import { cost, count, shortCount } from "../../format/numbers";
+import { count, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { sumsOf } from "./model/notable";
 import { type Tree, textAt } from "./model/tree";
@@ -38,12 +39,7 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
           {shortCount(sums.input)} → {shortCount(sums.output)} tokens
         </span>
       )}
-      {sums.cost !== null && (
-        <span title={sums.unpriced > 0 ? `without ${sums.unpriced} calls of unknown price` : ""}>
-          {cost(sums.cost)}
-          {sums.unpriced > 0 ? " or more" : ""}
-        </span>
-      )}
+      {sums.cost !== null && <TotalCost sums={sums} />}
       {ofRun && (
         <Link to="/traces/$traceId" params={{ traceId: skeleton.trace_id }}>
           Trace

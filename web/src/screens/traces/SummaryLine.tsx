@@ -5,7 +5,7 @@ import { useEffect, useState } from "react";
 import { client, ok } from "../../api/client";
 import type { RunTotals, Summary } from "../../api/schema";
 import { Button } from "../../components/Button";
-import { cost, count, milliseconds } from "../../format/numbers";
+import { count, counted, milliseconds, totalCost } from "../../format/numbers";
 import { RECORDED } from "../../live/events";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
@@ -133,7 +133,6 @@ function figuresOfRuns(totals: RunTotals): Figure[] {
 function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
   const tokens = { input: summary.total_input_tokens, output: summary.total_output_tokens };
   const errors = summary.faults;
-  const missing = summary.unpriced > 0 && summary.total_cost !== null;
   return [
     { name: "Spans", value: count(summary.total_spans), title: "All spans that match the query" },
     { name: "Errors", value: count(errors), isBad: errors > 0 },
@@ -144,21 +143,25 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
     },
     {
       name: "Cost",
-      value: `${cost(summary.total_cost)}${missing ? "+" : ""}`,
+      value: totalCost({ cost: summary.total_cost, unpriced: summary.unpriced }),
       ...(summary.unpriced > 0
-        ? { title: `Without ${count(summary.unpriced)} calls of unknown price` }
+        ? { title: `Without ${counted(summary.unpriced, "call")} of unknown price` }
         : {}),
     },
-    { name: "p50", value: milliseconds(latency.p50), title: "Of all spans" },
-    { name: "p95", value: milliseconds(latency.p95) },
+    { name: "p50", value: milliseconds(latency.p50), title: "Median duration of all spans" },
+    {
+      name: "p95",
+      value: milliseconds(latency.p95),
+      title: "95 % of the spans took at most this long",
+    },
     { name: "p99", value: milliseconds(latency.p99), isMinor: true },
-    { name: "max", value: milliseconds(latency.max), isMinor: true },
+    { name: "Longest", value: milliseconds(latency.max), isMinor: true },
     ...(ttft.n > 0
       ? [
           {
-            name: "ttft",
+            name: "First token",
             value: milliseconds(ttft.p50),
-            title: `Time to the first token: p50 of ${count(ttft.n)} calls`,
+            title: `Median time to the first token of ${counted(ttft.n, "call")}`,
             isMinor: true,
           },
         ]

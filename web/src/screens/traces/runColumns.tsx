@@ -1,10 +1,11 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
+import { TotalCost } from "../../components/TotalCost";
 import { Took } from "../../components/Took";
 import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, unit } from "../../format/numbers";
+import { count, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { inAndOut, metadataText } from "./figures";
 import { runTitle } from "./runTitle";
@@ -59,7 +60,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     align: "end",
     sort: "cost",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => cost(run.sums.cost),
+    cell: (run) => <TotalCost sums={run.sums} />,
   },
   {
     id: "tokens",

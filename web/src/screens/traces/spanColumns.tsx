@@ -73,7 +73,10 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     narrow: (span) => span.duration_us !== null || span.status === "unfinished",
     cell: (span) =>
       span.end_us !== null && span.end_us < span.start_us ? (
-        <Badge tone="warn" title="it ended before it started: its clock went backwards">
+        <Badge
+          tone="warn"
+          title="This span ended before it started, because its clock went backwards"
+        >
           clock skew
         </Badge>
       ) : (

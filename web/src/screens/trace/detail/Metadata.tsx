@@ -50,7 +50,9 @@ export function Metadata({ content, tree, place, onReveal }: Props) {
           </Button>
         ) : (
           <p className={styles.about}>
-            {span.parent_id === null ? "None: this is a root span." : "None here."}
+            {span.parent_id === null
+              ? "None: this is a root span."
+              : "The parent is not in this trace."}
           </p>
         )}
       </Part>

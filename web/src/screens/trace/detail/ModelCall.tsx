@@ -31,7 +31,7 @@ export function ModelCall({ content }: { content: SpanContent }) {
         about={
           content.span.output !== null && (
             <Button kind="quiet" small onPress={toReply}>
-              To the reply ↓
+              Go to the reply ↓
             </Button>
           )
         }

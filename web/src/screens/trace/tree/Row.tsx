@@ -130,16 +130,20 @@ function Marks({ tree, place, slow, isCritical, isFound, status }: Props & { sta
 }
 
 export const ODD: readonly (readonly [flag: number, sign: string, words: string])[] = [
-  [FLAG.cycle, "↻", "its own ancestor: shown as a root"],
-  [FLAG.missing, "?", "a parent that was never recorded"],
-  [FLAG.clockWentBack, "↶", "it ended before it started: its clock went backwards"],
+  [FLAG.cycle, "↻", "This span is its own ancestor, so it is shown as a root"],
+  [FLAG.missing, "?", "This parent was never recorded"],
+  [FLAG.clockWentBack, "↶", "This span ended before it started, because its clock went backwards"],
   [
     FLAG.beforeParent,
     "⇤",
-    "it began before its parent: their clocks differ, so it is shown within",
+    "This span began before its parent, because their clocks differ. It is shown within its parent",
   ],
-  [FLAG.uncounted, "⊂", "contains another model call: tokens and cost count there"],
-  [FLAG.elsewhere, "≡", "another span recorded the same call: tokens and cost count there"],
+  [
+    FLAG.uncounted,
+    "⊂",
+    "This span contains another model call, which counts the tokens and the cost",
+  ],
+  [FLAG.elsewhere, "≡", "Another span recorded the same call and counts the tokens and the cost"],
 ];
 
 function Bar({ tree, place, zoom }: { tree: Tree; place: number; zoom: Zoom }) {

@@ -10,8 +10,9 @@ import { textMessage } from "../../../components/messages/message";
 import { Origin, originOf } from "../../../components/Origin";
 import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
+import { TotalCost } from "../../../components/TotalCost";
 import { Took } from "../../../components/Took";
-import { cost, count, duration } from "../../../format/numbers";
+import { count, duration } from "../../../format/numbers";
 import { exactMoment, moment } from "../../../format/times";
 import { visible } from "../../../text/visible";
 import { inAndOut } from "../figures";
@@ -61,7 +62,6 @@ export function RunPeek({ runId, rows, onGone }: Props) {
 
 function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
   const { sums } = run;
-  const missing = sums.cost !== null && sums.unpriced > 0 ? "+" : "";
   return (
     <header className={styles.header}>
       <div className={styles.title}>
@@ -87,8 +87,7 @@ function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
           />
         </Fact>
         <Fact name="Cost">
-          {cost(sums.cost)}
-          {missing}
+          <TotalCost sums={sums} />
         </Fact>
         <Fact name="Tokens">{inAndOut(sums.tokens)}</Fact>
         <Fact name="Model calls">{count(sums.model_calls)}</Fact>
