@@ -1,8 +1,8 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
 import { runStatus, StatusBadge } from "../../components/Badge";
-import { TotalCost } from "../../components/TotalCost";
 import { Took } from "../../components/Took";
+import { TotalCost } from "../../components/TotalCost";
 import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { count, unit } from "../../format/numbers";
