@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import draw
 from tests.fakes import strict_endpoint as strict
 from tests.fakes.wire_rules import violations
 from treadle.events.types import CallKey
@@ -139,7 +140,7 @@ def rules_of(strictness: Strictness) -> list[strict.Rule]:
     return [*rules, strict.no_field(*strictness.refused_fields)]
 
 
-@settings(max_examples=300)
+@draw(times=3)
 @given(histories, strictnesses.map(consistent))
 def test_any_history_is_valid_for_any_strict_endpoint(
     history: list[Message], strictness: Strictness
@@ -150,7 +151,7 @@ def test_any_history_is_valid_for_any_strict_endpoint(
     assert json.dumps(wire, ensure_ascii=False).encode()
 
 
-@settings(max_examples=300)
+@draw(times=3)
 @given(histories, strictnesses.map(consistent))
 def test_a_valid_history_does_not_change(history: list[Message], strictness: Strictness) -> None:
     dialect = Dialect("fake", "m", strictness)
@@ -158,7 +159,7 @@ def test_a_valid_history_does_not_change(history: list[Message], strictness: Str
     assert valid_history(valid, dialect) == valid
 
 
-@settings(max_examples=200)
+@draw(times=2)
 @given(histories, strictnesses.map(consistent))
 def test_only_unacceptable_content_is_lost(history: list[Message], strictness: Strictness) -> None:
     """Check that each text, call and result appears once, in its original order."""

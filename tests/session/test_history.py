@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import draw
 from treadle.events.types import CallKey
 from treadle.llm.messages import (
     AssistantMessage,
@@ -77,7 +78,7 @@ def heads(messages: tuple[Message, ...]) -> list[Message]:
     return [m for m in messages if not isinstance(m, ToolMessage | SystemMessage)]
 
 
-@settings(max_examples=200, deadline=None)
+@draw(times=2)
 @given(
     history=histories(),
     user=words,
@@ -138,7 +139,6 @@ def _same(kept: Message, original: Message) -> bool:
     return kept == original
 
 
-@settings(max_examples=100, deadline=None)
 @given(history=histories())
 def test_repairing_twice_changes_nothing_more(history: list[Message]) -> None:
     once = [message for unit in repair(history) for message in unit]

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import draw
 from treadle.events.types import ErrorKind, ToolFailure
 from treadle.tokens import estimate
 from treadle.tools.failures import failure_content
@@ -26,7 +27,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@draw(times=3)
 @given(value=values, limit=st.integers(10, 20_000))
 def test_a_result_of_any_content_fits_any_limit_and_is_json(value: Any, limit: int) -> None:
     content = json.dumps({"ok": True, "type": "external", "v": 1, "result": value})
@@ -37,7 +38,7 @@ def test_a_result_of_any_content_fits_any_limit_and_is_json(value: Any, limit: i
         assert fitted == content
 
 
-@settings(max_examples=200, deadline=None)
+@draw(times=2)
 @given(text=texts, limit=st.integers(60, 2_000))
 def test_a_message_that_is_not_json_becomes_json(text: str, limit: int) -> None:
     if estimate(text) > limit:
@@ -49,7 +50,7 @@ def test_a_message_that_is_not_json_becomes_json(text: str, limit: int) -> None:
             assert text.encode("utf-8", "replace").decode().endswith(shown["tail"])
 
 
-@settings(max_examples=200, deadline=None)
+@draw(times=2)
 @given(
     message=texts, hint=texts | st.none(), received=texts | st.none(), limit=st.integers(10, 900)
 )
@@ -65,7 +66,7 @@ def test_a_failure_stays_a_failure_of_its_kind(
         assert json.loads(shown)["kind"] == "not_found"
 
 
-@settings(max_examples=200, deadline=None)
+@draw(times=2)
 @given(value=values, limit=st.integers(60, 2_000))
 def test_a_note_is_a_field_of_the_object_and_within_the_limit(value: Any, limit: int) -> None:
     content = json.dumps({"ok": True, "result": value})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spans.naive_counts import naive_counted
@@ -298,7 +298,6 @@ def records(draw: st.DrawFn) -> list[Span]:
     return made
 
 
-@settings(max_examples=120, deadline=None)
 @given(spans=records(), seed=st.randoms(use_true_random=False))
 def test_every_order_of_arrival_gives_the_same_sums(
     tmp_path_factory: pytest.TempPathFactory, spans: list[Span], seed: random.Random
