@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.command import Ran, treadle
+from tests.cli.command import INTERPRETER, Ran, treadle
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer
 from tests.tui.real_terminal import RealTerminal, terminal
@@ -27,7 +28,11 @@ def repo(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def chat(
-    repo: Path, *arguments: str, replies: tuple[Reply, ...] = (), encoding: str = "utf-8"
+    repo: Path,
+    *arguments: str,
+    replies: tuple[Reply, ...] = (),
+    words: Sequence[str] = (),
+    **env: Any,
 ) -> AsyncIterator[RealTerminal]:
     async with (
         FakeProvider(replies) as provider,
@@ -35,8 +40,9 @@ async def chat(
             *arguments,
             home=repo.parent / "home",
             cwd=repo,
+            words=words,
             TREADLE_BASE_URL=provider.base_url,
-            PYTHONIOENCODING=encoding,
+            **env,
         ) as screen,
     ):
         yield screen
@@ -49,7 +55,7 @@ async def quit_terminal(screen: RealTerminal) -> None:
 
 
 async def test_treadle_without_a_command_answers_and_resumes(repo: Path) -> None:
-    async with chat(repo, replies=(Answer("It **adds**."),)) as screen:
+    async with chat(repo, replies=(Answer("It **adds**."),), words=INTERPRETER) as screen:
         await screen.shows("╭")
         screen.type("How does add work?")
         await screen.shows("How does add work?")
@@ -63,7 +69,7 @@ async def test_treadle_without_a_command_answers_and_resumes(repo: Path) -> None
 
 async def test_message_typed_before_the_first_screen_is_sent(repo: Path) -> None:
     """The terminal sends a line feed for Enter at this time."""
-    async with chat(repo, replies=(Answer("It adds."),)) as screen:
+    async with chat(repo, replies=(Answer("It adds."),), words=INTERPRETER) as screen:
         screen.type("early question\r")
         await screen.shows("> early question", "It adds.")
         await quit_terminal(screen)
@@ -123,7 +129,7 @@ def test_first_screen_loads_no_module_of_the_assistant() -> None:
 
 
 async def test_frame_is_aligned_without_utf8(repo: Path) -> None:
-    async with chat(repo, "chat", encoding="ascii") as screen:
+    async with chat(repo, "chat", PYTHONIOENCODING="ascii") as screen:
         await screen.shows("@ attaches", " repo")  # the line below it, so the frame is complete
         line = next(row for row in screen.text.splitlines() if "@ attaches" in row)
         assert line.rstrip().endswith("?")
