@@ -29,7 +29,7 @@ from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, OWN, SumChanges, TraceState, trace_states
 
-VERSION = 15
+VERSION = 16
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
 Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
@@ -38,6 +38,7 @@ to 5 had fewer indexes. Versions up to 6 counted nested model calls by another r
 recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
 did not inherit labels. Versions up to 12 had no segments. Versions up to 13 did not count faults.
 Versions up to 14 had no sums of Treadle's own calls.
+In versions up to 15, segments had no traces.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12

@@ -1,6 +1,7 @@
 """The results of the store's queries, which are also the JSON of the server and the tools."""
 
 import json
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -433,13 +434,24 @@ RANKS = (50, 95, 99, 100)
 """The percentiles of `Percentiles`, in percent."""
 
 
+_MANY_VALUES = 10_000
+"""The number of durations from which numpy finds their percentiles in less time."""
+
+
 def percentiles(values: Iterable[int]) -> Percentiles:
     """Return the percentiles of durations in microseconds."""
-    ordered = sorted(values)
-    n = len(ordered)
+    every = values if isinstance(values, array) else array("q", values)
+    n = len(every)
     if n == 0:
         return Percentiles(0, None, None, None, None)
-    return Percentiles(n, *(ordered[-(-n * percent // 100) - 1] for percent in RANKS))
+    ranks = [-(-n * percent // 100) - 1 for percent in RANKS]
+    if n < _MANY_VALUES:
+        ordered = sorted(every)
+        return Percentiles(n, *(ordered[rank] for rank in ranks))
+    import numpy
+
+    parts = numpy.partition(numpy.frombuffer(every, numpy.int64), sorted(set(ranks)))
+    return Percentiles(n, *(int(parts[rank]) for rank in ranks))
 
 
 class DurationsOf(StrEnum):

@@ -59,8 +59,10 @@ SEGMENT_TABLES: tuple[str, ...] = (
 WAITED = "waited_us"
 """The time that a span waited for a person: `duration_us - work_us`. It is seldom above 0."""
 
+TRACES = "trace"
+
 NUMBERS = (
-    "duration_us", "ttft_us", "input_tokens", "output_tokens", "cached_tokens",
+    TRACES, "duration_us", "ttft_us", "input_tokens", "output_tokens", "cached_tokens",
     "cache_write_tokens", "reasoning_tokens", "cost_nano",
 )  # fmt: skip
 """The columns of `spans` that a segment has as numbers, in addition to the key and the start."""

@@ -6,11 +6,12 @@ A run belongs to each group that has one of its matching spans.
 import sqlite3
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
-from treadle.traces.store.queries import segment_scan
+from treadle.traces.store import statements
+from treadle.traces.store.queries import segment_scan, segment_sums
 from treadle.traces.store.queries.conditions import ALL, Sql, joined
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import JOINED, Source, whole_source
@@ -38,11 +39,13 @@ _FACETS = """
 """The values of each trace, and '' if some of its spans have no value."""
 
 _RUNS = f"""
-    WITH pairs (value, trace) AS MATERIALIZED ({{}})
-    SELECT p.value, r.id, {STATUS_OF_ROOT} = 'error', {DURATION_OF_ROOT}
-    FROM pairs p CROSS JOIN traces o ON o.id = p.trace
-    CROSS JOIN runs r ON r.run_id = o.run_id
+    SELECT o.id, r.id, {STATUS_OF_ROOT} = 'error', {DURATION_OF_ROOT}
+    FROM traces o CROSS JOIN runs r ON r.run_id = o.run_id
     CROSS JOIN spans s ON s.id = r.root CROSS JOIN traces t ON t.id = s.trace"""
+"""Selects traces with their run, whether the run failed, and its duration."""
+
+_MANY_TRACES = 10_000
+"""The number of traces from which reading the runs of all traces takes less time."""
 
 
 @dataclass(slots=True)
@@ -104,25 +107,58 @@ def with_figures(
 def _runs(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
 ) -> dict[str | int, _Runs]:
-    pairs = _pairs(connection, by, query, bucket_us)
+    traces: dict[str | int, set[int]] = defaultdict(set)
+    for value, trace in _pairs(connection, by, query, bucket_us):
+        traces[value].add(trace)
+    every = set[int]().union(*traces.values())
+    if len(every) < _MANY_TRACES:
+        found = statements.select(connection, f"{_RUNS} WHERE o.id IN ({{}})", every)
+    else:
+        found = connection.execute(_RUNS)
+    run_of = {trace: rest for trace, *rest in found}
     runs: dict[str | int, _Runs] = defaultdict(_Runs)
-    for value, run, failed, duration in connection.execute(_RUNS.format(pairs.text), pairs.values):
-        of_value = runs[plain(value)]
-        of_value.failed[run] = bool(failed)
-        if duration is not None:
-            of_value.durations[run] = duration
+    for value, keys in traces.items():
+        of_value = runs[value]
+        for run, failed, duration in map(run_of.__getitem__, keys):
+            of_value.failed[run] = bool(failed)
+            if duration is not None:
+                of_value.durations[run] = duration
     return runs
 
 
-def _pairs(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
-    """Return SQL for each value and the key of each trace with a matching span of this value."""
-    if not query.conditions and (isinstance(by, MetadataKey) or by is not GroupBy.TIME):
-        if by in {GroupBy.THREAD, GroupBy.RUN}:
-            value = value_of(by, bucket_us)
-            joined_runs = "traces t CROSS JOIN runs r ON r.run_id = t.run_id"
-            return Sql(f"SELECT {value.text}, t.id FROM {joined_runs}")
-        return Sql(_FACETS, (by.value,))
+def _pairs(
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+) -> Iterator[tuple[str | int, int]]:
+    """Yield each value with the key of each trace with a matching span of this value.
+
+    A pair may occur several times.
+    """
     source = whole_source(connection, query)
+    if not query.conditions and (isinstance(by, MetadataKey) or by is not GroupBy.TIME):
+        parts = [_all_pairs(by, bucket_us)]
+    elif segment_sums.can_group(by) and segment_scan.can_scan(connection, query, source):
+        yield from segment_sums.traces_of_values(connection, by, query, bucket_us)
+        parts = [
+            _pairs_of(each, by, query, bucket_us) for each in segment_scan.uncovered(connection)
+        ]
+    else:
+        parts = [_pairs_of(source, by, query, bucket_us)]
+    for part in parts:
+        for value, trace in connection.execute(part.text, part.values):
+            yield plain(value), trace
+
+
+def _all_pairs(by: Grouping, bucket_us: int) -> Sql:
+    """Return SQL for the values of all spans with the keys of their traces."""
+    if by in {GroupBy.THREAD, GroupBy.RUN}:
+        value = value_of(by, bucket_us)
+        joined_runs = "traces t CROSS JOIN runs r ON r.run_id = t.run_id"
+        return Sql(f"SELECT {value.text}, t.id FROM {joined_runs}")
+    return Sql(_FACETS, (by.value,))
+
+
+def _pairs_of(source: Source, by: Grouping, query: Query, bucket_us: int) -> Sql:
+    """Return SQL for the values of the matching spans of a source with the keys of their traces."""
     value = value_of(by, bucket_us)
     spans = _spans(source, by)
     where = conditions(source, query)
@@ -180,10 +216,15 @@ def _add_of_segments(
             continue
         durations, known = numbers[0], numbers[1]
         shapes, codes = spans.texts(SHAPES)
-        for position, shape in enumerate(shapes):
-            row = row_of_shape(tuple(shape))
-            if by is GroupBy.MODEL and not row.counted:
-                continue
-            name = (row.model or "") if by is GroupBy.MODEL else row.operation
-            chosen = codes == position if known is None else (codes == position) & known
-            found[str(plain(name))].frombytes(durations[chosen].astype(numpy.int64).tobytes())
+        rows = [row_of_shape(tuple(shape)) for shape in shapes]
+        names = [
+            plain(row.operation) if by is GroupBy.OPERATION else plain(row.model) or ""
+            for row in rows
+        ]
+        counts = [by is GroupBy.OPERATION or bool(row.counted) for row in rows]
+        for name in set(names):
+            chosen = numpy.array(
+                [each == name and count for each, count in zip(names, counts, strict=True)]
+            )[codes]
+            chosen = chosen if known is None else chosen & known
+            found[name].frombytes(durations[chosen].astype(numpy.int64).tobytes())

@@ -19,8 +19,8 @@ from treadle.traces.store.queries.segment_scan import (
     labels_in,
     matches,
 )
-from treadle.traces.store.segments import LABELS, OTHERS, SHAPES, STARTS, row_of_shape
-from treadle.traces.store.statements import Value, pack_text
+from treadle.traces.store.segments import LABELS, OTHERS, SHAPES, STARTS, TRACES, row_of_shape
+from treadle.traces.store.statements import Value, pack_text, plain
 
 if TYPE_CHECKING:
     from treadle.traces.store.segments import Array
@@ -103,6 +103,54 @@ def _columns(by: Grouping) -> tuple[str, ...]:
     if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
         return by.value, OTHERS
     return ()
+
+
+def traces_of_values(
+    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+) -> Iterator[tuple[str | int, int]]:
+    """Yield each value with the key of each trace with a matching span of this value.
+
+    A span without a value has the value ''. A pair may occur several times.
+    """
+    import numpy
+
+    for spans in matches(connection, query, (TRACES, SHAPES, *_columns(by))):
+        traces = spans.numbers(TRACES)
+        assert traces is not None
+        different, numbers = numpy.unique(traces.values, return_inverse=True)
+        values, codes = _values(spans, by, bucket_us)
+        combined = numpy.unique(codes.astype(numpy.int64) * len(different) + numbers)
+        keys = different[combined % len(different)].tolist()
+        for code, trace in zip((combined // len(different)).tolist(), keys, strict=True):
+            for value in values[code]:
+                yield value, trace
+
+
+def _values(
+    spans: Matches, by: Grouping, bucket_us: int
+) -> "tuple[Sequence[Sequence[str | int]], Array]":
+    """Return lists of values, and the position of the list of each span."""
+    import numpy
+
+    if by is GroupBy.TIME:
+        starts = spans.numbers(STARTS)
+        assert starts is not None
+        buckets, codes = numpy.unique(starts.values // bucket_us, return_inverse=True)
+        return [(bucket,) for bucket in (buckets * bucket_us).tolist()], codes
+    if by is GroupBy.LABEL:
+        lists, codes = spans.texts(LABELS)
+        return [tuple(labels_in(each)) for each in lists], codes
+    if by is GroupBy.MODEL or by is GroupBy.OPERATION:
+        shapes, codes = spans.texts(SHAPES)
+        rows = [row_of_shape(tuple(shape)) for shape in shapes]
+        return [
+            (plain(row.model) or "",) if by is GroupBy.MODEL else (plain(row.operation),)
+            for row in rows
+        ], codes
+    named = spans.properties(by.value)
+    if named is None:
+        return [("",)], numpy.zeros(len(spans), numpy.int64)
+    return [(value or "",) for value in named[0]], named[1]
 
 
 def _sums(
