@@ -47,6 +47,9 @@ def test_the_server_of_the_repository_is_found(tmp_path: Path) -> None:
 def test_another_program_on_the_port_is_not_a_server(tmp_path: Path) -> None:
     with answering(b"<html>") as port:
         assert find_server(tmp_path, port) is None
+    for answer in (b"{}", b"[]", b'{"root": null}'):
+        with answering(answer) as port:
+            assert find_server(Path("None"), port) is None
     with answering(b"{}", 401) as port:
         assert find_server(tmp_path, port) is None
     assert find_server(tmp_path, port) is None  # nothing listens

@@ -187,6 +187,7 @@ async def test_large_export_is_refused_within_bounded_memory(
                 assert answer.status_code == 413
                 assert answer.headers["content-type"] == kind
                 assert status_of(answer)[0] == 8
+                assert "raise traces.max_request" in status_of(answer)[1]
         assert memory_of(served) - before < 40_000_000
         other = await served.http.post("/api/v1/turns", content=b" " * 4_000_001)
         assert other.status_code == 413

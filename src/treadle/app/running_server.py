@@ -75,7 +75,8 @@ def _served_root(address: str) -> str | None:
         found = answer.json() if answer.status_code == httpx2.codes.OK else None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
-    return str(found.get("root")) if isinstance(found, dict) else None
+    root = found.get("root") if isinstance(found, dict) else None
+    return root if isinstance(root, str) else None
 
 
 def _folder() -> Path:

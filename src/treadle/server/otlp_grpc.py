@@ -80,7 +80,15 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
             handler(_METRICS, lambda request: asyncio.to_thread(decline_metrics_protobuf, request)),
         )
     )
-    name = f"[{host}]" if ":" in host else host
+    _listen(server, f"[{host}]" if ":" in host else host, port)
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(_GRACE_SECONDS)
+
+
+def _listen(server: "grpc.aio.Server", name: str, port: int) -> None:
     try:
         server.add_insecure_port(f"{name}:{port}")
     except RuntimeError as error:
@@ -88,11 +96,6 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
             f"traces.grpc_port: the server cannot listen on {name}:{port}.",
             hint="Choose another port.",
         ) from error
-    await server.start()
-    try:
-        yield
-    finally:
-        await server.stop(_GRACE_SECONDS)
 
 
 def _has_token(token: str, metadata: object) -> bool:

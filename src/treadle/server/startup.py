@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import uvicorn
+from fastapi import FastAPI
 
 from treadle.app.running_server import recorded_server
 from treadle.config.loader import LoadedConfig
@@ -74,25 +75,12 @@ async def serve(
         ip = ip_address(bound)
         loopback = ip.is_loopback
         credentials = Credentials(load_token(env))
-        peers = None
-        if loopback and not require_token:
-            peers = stack.enter_context(closing(PeerUsers()))
-            if not peers.works:
-                peers = None
+        peers = _open_peers(stack) if loopback and not require_token else None
         hosts = LOOPBACK_NAMES | {host.lower(), bound}
         if not loopback:
             hosts |= await asyncio.to_thread(_machine_names)
         app = create_app(root, loaded, env, hosts=hosts, credentials=credentials, host=host)
-        config = ServerConfig(
-            app,
-            Admission(peers, most_strangers()),
-            lifespan="on",
-            log_level="error",
-            access_log=False,
-            ws="websockets-sansio",
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            server_header=False,
-        )
+        config = _server_config(app, peers)
         name = bound if loopback or ip.is_unspecified else host
         address = _http_address(name, listening.getsockname()[1])
         reached = Ready(
@@ -115,6 +103,25 @@ async def serve(
         await server.serve([listening])
         if not server.started:
             raise TreadleError("The server did not start.", hint="See the messages above.")
+
+
+def _open_peers(stack: ExitStack) -> PeerUsers | None:
+    """Open the look-up of users. Returns None if the system does not distinguish users."""
+    peers = stack.enter_context(closing(PeerUsers()))
+    return peers if peers.works else None
+
+
+def _server_config(app: FastAPI, peers: PeerUsers | None) -> ServerConfig:
+    return ServerConfig(
+        app,
+        Admission(peers, most_strangers()),
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        ws="websockets-sansio",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        server_header=False,
+    )
 
 
 def _http_address(host: str, port: int) -> str:

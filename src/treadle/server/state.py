@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -50,7 +50,7 @@ class ServerState:
     """The detector rules of the user."""
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
-    media: UploadedMedia = field(default_factory=UploadedMedia)
+    media: UploadedMedia
     """Media for spans that refer to them, which clients uploaded separately."""
 
     @property
@@ -86,17 +86,28 @@ class ServerState:
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
             ingest, active_requests = None, ActiveRequests()
+            most = size_bytes(settings.traces.max_request)
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
-                most = size_bytes(settings.traces.max_request)
                 ingest = await stack.enter_async_context(IngestQueue(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
                 watched = examined(store, settings.traces.detectors, app.clock, active_requests)
                 await stack.enter_async_context(watched)
             ui = Ui(app.ui_store)
+            media = UploadedMedia(most)
             yield cls(
-                app, turns, agents, log, conversations, ui, pages, rules, active_requests, ingest
+                app,
+                turns,
+                agents,
+                log,
+                conversations,
+                ui,
+                pages,
+                rules,
+                active_requests,
+                ingest,
+                media,
             )
 
 

@@ -49,7 +49,9 @@ class _Upload:
 class UploadedMedia:
     """The uploads in memory, by id. Use an instance in one event loop only."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = 0) -> None:
+        """Create an empty store, which keeps at least one upload of `most_bytes`."""
+        self._most = max(KEPT_BYTES, most_bytes)
         self._uploads: OrderedDict[str, _Upload] = OrderedDict()
         self._size = 0
         self._added = asyncio.Condition()
@@ -60,18 +62,14 @@ class UploadedMedia:
     async def add(self, media_id: str, media_type: str, data: bytes) -> None:
         """Keep an upload.
 
-        Raises UsageError if `media_type` is malformed, or if `data` is larger than `KEPT_BYTES`.
+        Raises UsageError if `media_type` is malformed.
         """
         if not _MEDIA_TYPE.fullmatch(media_type):
             raise UsageError(f"{media_type[:80]!r} is not a media type.", hint="Use image/png.")
-        if len(data) > KEPT_BYTES:
-            raise UsageError(
-                f"The upload is larger than {KEPT_BYTES:,} bytes.", hint="Send smaller media."
-            )
         if media_id not in self._uploads:
             self._uploads[media_id] = _Upload(media_type, data)
             self._size += len(data)
-        while self._size > KEPT_BYTES:
+        while self._size > self._most:
             _, oldest = self._uploads.popitem(last=False)
             self._size -= len(oldest.data)
         async with self._added:

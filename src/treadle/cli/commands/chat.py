@@ -71,7 +71,10 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run_inline(options: argparse.Namespace) -> int:
     if options.attach is not None:
-        raise UsageError("--inline works without --attach only.", hint="Remove one of them.")
+        raise UsageError(
+            "--inline and --attach exclude each other: an inline conversation uses no server.",
+            hint="Remove one of them.",
+        )
     from treadle.app.choices import Choices
     from treadle.cli.inline_chat import chat_inline
     from treadle.config.loader import load
