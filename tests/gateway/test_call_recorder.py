@@ -322,6 +322,36 @@ async def test_no_key_is_recorded(tmp_path: Path) -> None:
     assert sum(counts.values()) >= 1
 
 
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ({"authorization": "client-key"}, ""),
+        ({"x-api-key": "client-key"}, ""),
+        ({"x-goog-api-key": "client-key"}, ""),
+        ({"api-key": "client-key"}, ""),
+        ({}, "?key=client-key"),
+        ({}, "?alt=sse&API_KEY=client-key"),
+        ({}, "?api-key=client%2Dkey"),
+        ({}, "?k%65y=client-key"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["/chat/completions", "/embeddings", "/images/generations"])
+async def test_key_in_any_place_is_neither_recorded_nor_sent_in_the_url(
+    tmp_path: Path, headers: dict[str, str], query: str, path: str
+) -> None:
+    values = {"model": "fake/m", "messages": MESSAGES, "input": "Hi", "prompt": "Hi"}
+    said = error(401, "Incorrect API key provided: client-key")
+    async with (
+        FakeProvider([said], strict=False) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answer = await gateway.http.post(path + query, json=values, headers=headers)
+        await gateway.span(answer)
+    assert b"client-key" not in await asyncio.to_thread(_all_bytes, tmp_path)
+    assert "client" not in provider.requests[0].path
+
+
 class BrokenStore:
     """A store that fails to write."""
 

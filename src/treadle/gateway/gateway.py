@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl, unquote_plus
 
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
@@ -270,9 +270,9 @@ class Gateway:
             content,
             body,
             headers,
-            _query(scope, target.api),
+            _query(scope),
             read_context(by_name, body.values),
-            _key(by_name) or _key_in_query(scope, target.api),
+            _key(by_name) or _key_in_query(scope),
             upload,
         )
         self._calls += 1
@@ -440,25 +440,35 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def _query(scope: Message, api: Api) -> str:
+_KEY_NAMES = frozenset({"key", "api_key", "api-key"})
+"""The parameters of a URL in which clients send their API key. Only Gemini's API defines one."""
+
+
+def _query(scope: Message) -> str:
     """The query of the URL with its question mark, without keys and tokens."""
     query = scope["query_string"].decode("latin-1")
-    secret = ("token=", "key=") if api is Api.GEMINI else ("token=",)
-    kept = "&".join(part for part in query.split("&") if part and not part.startswith(secret))
-    return f"?{kept}" if kept else ""
+    kept = [part for part in query.split("&") if part and _name(part) not in _KEY_NAMES | {"token"}]
+    return f"?{'&'.join(kept)}" if kept else ""
 
 
-def _key_in_query(scope: Message, api: Api) -> str | None:
-    """The client's own API key in the query of the URL, or None. Only Gemini's API uses one."""
-    if api is not Api.GEMINI:
-        return None
-    return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)
+def _name(part: str) -> str:
+    return unquote_plus(part.partition("=")[0]).lower()
+
+
+def _key_in_query(scope: Message) -> str | None:
+    """The client's own API key in the query of the URL, or None."""
+    values = parse_qsl(scope["query_string"].decode("latin-1"))
+    return next((value for name, value in values if name.lower() in _KEY_NAMES), None)
 
 
 def _key(headers: Mapping[str, str]) -> str | None:
     """The client's own API key, or None."""
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    key = key.strip() if scheme.lower() == "bearer" else ""
+    scheme, space, key = headers.get("authorization", "").partition(" ")
+    if not space:  # some clients omit the scheme
+        key = scheme
+    elif scheme.lower() != "bearer":
+        key = ""
+    key = key.strip()
     names = ("api-key", *(api.key_header for api in (Api.ANTHROPIC, Api.GEMINI)))
     others = (headers.get(name, "").strip() for name in names)
     return key or next(filter(None, others), None)
