@@ -99,6 +99,9 @@ def test_choices_of_a_reply_become_its_messages() -> None:
         {"role": "assistant", "content": "a"},
         {"role": "assistant", "content": "b"},
     ]
+    assert replied(output__messages=json.dumps({"choices": choices[1:]})) == [
+        {"role": "assistant", "content": "b"},
+    ]
 
 
 def test_items_of_a_reply_become_one_message_with_all_tool_calls() -> None:
@@ -172,6 +175,19 @@ def test_answer_of_an_agent_excludes_the_questions_before_it() -> None:
     assert json.loads(to_span(model(attributes)).output or "") == said[1:]
 
 
+def test_model_that_embeds_is_recognised_by_its_name() -> None:
+    attributes: dict[str, JsonValue] = {
+        "gen_ai.request.model": "text-embedding-3-small",
+        "gen_ai.input.messages": '[{"content": "one"}, {"content": "two"}]',
+    }
+    span = to_span(model(attributes))
+    assert (span.kind, span.input) == (SpanKind.EMBEDDING, '["one", "two"]')
+
+
+def test_reply_without_messages_is_no_reply() -> None:
+    assert replied(output__messages="[]") is None
+
+
 def test_failed_call_has_no_reply_and_a_short_error() -> None:
     empty = json.dumps([{"role": "assistant", "content": ""}])
     span = failed(
@@ -208,12 +224,20 @@ def test_name_of_a_framework_is_not_a_provider() -> None:
 
 @pytest.mark.parametrize(
     "attributes",
-    [{"gen_ai.usage.cost": 0}, {"langfuse.observation.metadata.service_tier": '"default"'}],
+    [
+        {"gen_ai.usage.cost": 0},
+        {"langfuse.observation.metadata.service_tier": '"default"'},
+        {"service_tier": '"<openai.Omit object at 0x7f85>"'},
+    ],
 )
 def test_price_is_taken_from_the_table(attributes: dict[str, JsonValue]) -> None:
     span = to_span(model(CHAT | USAGE | attributes))
     assert span.cost == pytest.approx(0.00035)
     assert span.cost_source is CostSource.PRICES
+
+
+def test_placeholder_of_an_argument_is_not_a_user() -> None:
+    assert to_span(model(CHAT | {"user": '"<openai.Omit object at 0x7f85>"'})).user is None
 
 
 def test_failure_in_langsmith_counts_although_its_status_is_ok() -> None:

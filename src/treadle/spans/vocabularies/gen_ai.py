@@ -93,7 +93,9 @@ def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
     elif (kind := str(attributes.get("llm.request.type"))) in _KINDS:  # an early name of Traceloop
         columns.set_kind(_KINDS[kind], _RENAMED.get(kind, kind))
     elif "gen_ai.request.model" in attributes or "gen_ai.response.model" in attributes:
-        embeds = "gen_ai.embeddings.dimension.count" in attributes
+        embeds = "gen_ai.embeddings.dimension.count" in attributes or "embed" in str(
+            attributes.get("gen_ai.request.model")
+        )
         columns.set_kind(SpanKind.EMBEDDING if embeds else SpanKind.MODEL)
     elif "gen_ai.agent.name" in attributes or "gen_ai.agent.id" in attributes:
         columns.set_kind(SpanKind.AGENT)

@@ -27,18 +27,18 @@ def known_form(value: Any) -> Any:
         if isinstance(inner := value.get(name), dict):
             return read(inner)
     if "finish_reason" in value:
-        return _choice(value)
+        return choice_message(value) or value
     if isinstance(value.get("text"), str) and value.keys() <= _TEXT_KEYS:
         return {"type": "reasoning" if value.get("thought") else "text", "text": value["text"]}
     return value
 
 
-def _choice(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message in one of the choices of a reply of OpenAI's API."""
+def choice_message(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message in one of the choices of a reply of OpenAI's API, or None."""
     if isinstance(message := value.get("message"), dict):
         return message
     text = value.get("text")
-    return {"role": "assistant", "content": text} if isinstance(text, str) else value
+    return {"role": "assistant", "content": text} if isinstance(text, str) else None
 
 
 def is_part_list(value: Any) -> bool:

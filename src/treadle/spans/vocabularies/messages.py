@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.spans.span import JsonValue
 from treadle.spans.vocabularies.message_forms import (
+    choice_message,
     generated_messages,
     is_part_list,
     known_form,
@@ -40,6 +41,8 @@ def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str 
     """
     given = parse_json(value)
     messages = read_messages(given, role)
+    if not messages and system is None:
+        return None
     if messages == given and isinstance(value, str) and "\\u" not in value and system is None:
         return value  # it already is JSON text in OpenAI's form, without escapes
     if system is not None and not (messages and messages[0].get("role") == "system"):
@@ -81,7 +84,7 @@ def _instructions(system: JsonValue) -> list[Message]:
 
 def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
     if isinstance(choices := value.get("choices"), list):
-        replies = [each.get("message") for each in choices if isinstance(each, dict)]
+        replies = [choice_message(each) for each in choices if isinstance(each, dict)]
         return [message for reply in replies for message in read_messages(reply, role)]
     if value.get("object") == "response" and isinstance(value.get("output"), list):
         return read_messages(value["output"], role)  # a response of OpenAI's Responses API
@@ -245,6 +248,8 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     """
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
+    if (text := _only_text(value)) is not None:
+        return [{**message, "content": text}]
     shown: list[Any] = []
     calls: list[Any] = []
     results: list[Message] = []
@@ -268,6 +273,15 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
         message["tool_calls"] = calls
     has_more = shown or calls or "reasoning_content" in message
     return results if results and not has_more else _ordered(message, results)
+
+
+def _only_text(value: Mapping[str, Any]) -> str | None:
+    """Return the text of a message with a single part that is a plain text, or None."""
+    parts = value["parts"]
+    if len(parts) != 1 or _kind(parts[0]) != "text" or "tool_calls" in value:
+        return None
+    text = _first(parts[0], "text", "content")
+    return text if isinstance(text, str) and not text.startswith("{") else None
 
 
 def _content(shown: list[Any], *, with_calls: bool) -> Any:

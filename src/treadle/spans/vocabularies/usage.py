@@ -79,9 +79,12 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
 def _has_other_prices(attributes: Mapping[str, object]) -> bool:
     """Return whether the call used a service tier whose prices are not in the table."""
     tiers = {
-        name: str(value).strip('"').lower()  # some clients send the tier as JSON
+        name: tier
         for name, value in attributes.items()
-        if name.endswith(("tier", "Tier")) and name.replace("_", "").lower().endswith("servicetier")
+        if name.endswith(("tier", "Tier"))
+        and name.replace("_", "").lower().endswith("servicetier")
+        # Some clients send the tier as JSON, or a placeholder such as `<openai.Omit object>`.
+        and not (tier := str(value).strip('"').lower()).startswith("<")
     }
     answered = {tier for name, tier in tiers.items() if "request" not in name.lower()}
     return bool((answered or set(tiers.values())) - _TABLE_TIERS)

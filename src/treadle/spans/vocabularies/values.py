@@ -24,9 +24,10 @@ def as_name(value: JsonValue) -> str | None:
     """Return `value` as an id or a name, or None if it is neither a text nor a number.
 
     A double such as 1.0 becomes "1". Logfire sends two texts that are not names: `null` in place of
-    None, and the text with which it replaces values that look like secrets.
+    None, and the text with which it replaces values that look like secrets. MLflow sends the `repr`
+    of a placeholder for an argument that was not given.
     """
-    if isinstance(value, str) and (value == "null" or value.startswith(_REDACTED)):
+    if isinstance(value, str) and (value == "null" or value.startswith(_NO_NAMES)):
         return None
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
@@ -35,7 +36,7 @@ def as_name(value: JsonValue) -> str | None:
     return as_text(value)
 
 
-_REDACTED = "[Scrubbed due to "
+_NO_NAMES = ("[Scrubbed due to ", "<openai.")
 
 
 def as_content(value: JsonValue) -> str | None:
