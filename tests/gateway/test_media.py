@@ -39,6 +39,8 @@ async def test_image_is_answered_and_recorded_without_its_bytes(tmp_path: Path) 
             model="fake/gpt-image-1", prompt="A dot", user="alice"
         )
         (span,) = await gateway.spans(raw.headers["x-trace-id"])
+        totals = gateway.store.summary().sums.totals
+    assert (totals.unpriced, totals.cost) == (1, None)
     assert json.loads(raw.content) == IMAGE
     assert provider.requests[0].body["model"] == "gpt-image-1"
     assert (span.kind, span.name, span.user) == ("model", "images gpt-image-1", "alice")

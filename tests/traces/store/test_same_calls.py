@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spans.naive_counts import naive_counted
@@ -260,6 +260,32 @@ def test_store_of_an_earlier_version_is_matched(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 8")
     with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
         assert dump(store) == expected
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_identical_parallel_calls_are_never_merged(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    number = data.draw(st.integers(1, 12), label="calls")
+    with_ids = data.draw(st.booleans(), label="with ids")
+    spans = []
+    for at in range(number):
+        start = START + data.draw(st.integers(0, SECOND // 2), label="start")
+        lead, tail = data.draw(st.tuples(st.integers(0, 50_000), st.integers(0, 50_000)))
+        one = call(f"client{at}", start_us=start, response_id=f"id{at}" if with_ids else None)
+        other = replace(one, trace_id=f"gateway{at}", resource=GATEWAY)
+        spans += [one, replace(other, start_us=start + lead, end_us=start + SECOND - tail)]
+    order = data.draw(st.permutations(spans))
+    with closing(stored(tmp_path_factory.mktemp("store"), order)) as store:
+        calls = store.summary().sums.totals.model_calls
+        pairs = {each.trace_id: each.same_call for each in store.spans(limit=100).data}
+    assert number <= calls <= 2 * number
+    matched = [(one, other[0]) for one, other in pairs.items() if other is not None]
+    assert all(pairs[other] == (one, "call") for one, other in matched)
+    if with_ids:
+        assert calls == number
+        assert all(one[-1] == other[-1] for one, other in matched)
 
 
 @st.composite
