@@ -68,7 +68,7 @@ export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "models",
     name: "Models",
-    width: 8,
+    width: 8.5,
     cell: (thread) => <Names names={thread.models} />,
   },
   {

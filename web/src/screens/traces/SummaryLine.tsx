@@ -101,7 +101,6 @@ async function figuresRead(
 
 function figuresOfRuns(totals: RunTotals): Figure[] {
   const { duration } = totals;
-  const missing = totals.unpriced > 0 && totals.cost !== null;
   return [
     { name: "Runs", value: count(totals.runs), title: "All runs in the list" },
     {
@@ -114,9 +113,9 @@ function figuresOfRuns(totals: RunTotals): Figure[] {
     { name: "Tokens", value: inAndOut(totals.tokens), title: "All model calls of the runs" },
     {
       name: "Cost",
-      value: `${cost(totals.cost)}${missing ? "+" : ""}`,
+      value: totalCost(totals),
       ...(totals.unpriced > 0
-        ? { title: `Without ${count(totals.unpriced)} calls of unknown price` }
+        ? { title: `Without ${counted(totals.unpriced, "call")} of unknown price` }
         : {}),
     },
     {
@@ -126,7 +125,7 @@ function figuresOfRuns(totals: RunTotals): Figure[] {
     },
     { name: "p95", value: milliseconds(duration.p95) },
     { name: "p99", value: milliseconds(duration.p99), isMinor: true },
-    { name: "max", value: milliseconds(duration.max), isMinor: true },
+    { name: "Longest", value: milliseconds(duration.max), isMinor: true },
   ];
 }
 

@@ -40,7 +40,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "duration",
     name: "Duration",
-    width: 5.5,
+    width: 6,
     align: "end",
     sort: "duration",
     narrow: (run) => run.duration_us !== null || run.status === "unfinished",

@@ -59,7 +59,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "model",
     name: "Model",
-    width: 8,
+    width: 9,
     grows: 1,
     narrow: (span) => span.model !== null,
     cell: (span) => <Names names={span.model === null ? [] : [span.model]} />,
@@ -67,7 +67,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "duration",
     name: "Duration",
-    width: 5.5,
+    width: 6,
     align: "end",
     sort: "duration",
     narrow: (span) => span.duration_us !== null || span.status === "unfinished",
