@@ -216,6 +216,8 @@ def test_all_matching_rows_are_selected_beyond_the_loaded_ones(page: Page, serve
     expect(bar).to_contain_text("121 runs selected")
     # A run that starts later is not part of the selection.
     send(served, exported(99_900, "invoke_agent late", trace=999, seconds_ago=-60))
+    expect(page.get_by_role("checkbox", name="Select invoke_agent late")).not_to_be_checked()
+    expect(bar).to_contain_text("121 runs selected")
 
     bar.get_by_role("button", name="Export").click()
     with page.expect_download() as started:

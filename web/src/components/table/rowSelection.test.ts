@@ -2,14 +2,15 @@ import { act, renderHook } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { rangeOf, useRowSelection } from "./rowSelection";
 
-const ROWS = ["a", "b", "c", "d"];
-const idOf = (row: string) => row;
+const IDS = ["a", "b", "c", "d"];
+const ROWS = IDS.map((id) => ({ id, start_us: 1_000 }));
+const idOf = (row: { id: string }) => row.id;
 
 test("Shift extends from the last selected row, in both directions", () => {
-  expect(rangeOf(ROWS, "b", "d")).toEqual(["b", "c", "d"]);
-  expect(rangeOf(ROWS, "d", "b")).toEqual(["b", "c", "d"]);
-  expect(rangeOf(ROWS, null, "b")).toEqual(["b"]);
-  expect(rangeOf(ROWS, "gone", "b")).toEqual(["b"]);
+  expect(rangeOf(IDS, "b", "d")).toEqual(["b", "c", "d"]);
+  expect(rangeOf(IDS, "d", "b")).toEqual(["b", "c", "d"]);
+  expect(rangeOf(IDS, null, "b")).toEqual(["b"]);
+  expect(rangeOf(IDS, "gone", "b")).toEqual(["b"]);
 });
 
 test("another query has an empty selection", () => {
@@ -25,9 +26,21 @@ test("another query has an empty selection", () => {
 
 test("a row that is deselected ends the selection of all matching rows", () => {
   const { result } = renderHook(() => useRowSelection("runs", ROWS, idOf));
-  act(() => result.current.selectAll());
-  expect(result.current.until).not.toBeNull();
+  act(() => result.current.selectAll(9));
+  expect(result.current.total).toBe(9);
   act(() => result.current.toggle("c"));
   expect(result.current.until).toBeNull();
   expect(result.current.ids).toEqual(["a", "b", "d"]);
+});
+
+test("rows that start later are not part of the selection of all matching rows", () => {
+  const { result, rerender } = renderHook(({ rows }) => useRowSelection("runs", rows, idOf), {
+    initialProps: { rows: ROWS },
+  });
+  act(() => result.current.selectAll(4));
+  const later = { id: "late", start_us: (Date.now() + 60_000) * 1_000 };
+  rerender({ rows: [later, ...ROWS] });
+  expect(result.current.has("late")).toBe(false);
+  expect(result.current.has("a")).toBe(true);
+  expect(result.current.total).toBe(4);
 });

@@ -15,7 +15,7 @@ interface Props {
 
 export function CompareWith({ of }: Props) {
   const [isOpen, setOpen] = useState(false);
-  useShortcut({ keys: "c", does: "Compare with another run", where: "Everywhere" }, () =>
+  useShortcut({ keys: "c", does: "Compare with another run", where: "Compare" }, () =>
     setOpen(true),
   );
   return (

@@ -1,5 +1,5 @@
 // The aligned steps: those that differ are open, and equal ones are behind a button.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { startTransition, useEffect, useMemo, useRef, useState } from "react";
 import type { ComparedStep } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { count, counted } from "../../format/numbers";
@@ -7,7 +7,7 @@ import styles from "./Compare.module.css";
 import { Step } from "./Step";
 import { type Entry, entriesOf } from "./steps";
 
-const AT_ONCE = 40; // more would block the page for a moment
+const AT_ONCE = 15; // more would block the page for a moment
 
 interface Props {
   steps: readonly ComparedStep[];
@@ -23,7 +23,7 @@ export function Steps({ steps, areEqualShown }: Props) {
     [steps, areEqualShown],
   );
   const [most, setMost] = useState(AT_ONCE);
-  const more = () => setMost((now) => now + AT_ONCE);
+  const more = () => startTransition(() => setMost((now) => now + AT_ONCE));
   const left = entries.length - most;
   return (
     <div>

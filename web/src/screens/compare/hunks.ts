@@ -13,8 +13,8 @@ export interface Block {
   b: readonly Part[];
 }
 
-const MOST_MS = 100; // for the words of one block
-const MOST_CHARACTERS = 20_000; // longer blocks differ as a whole
+const MOST_MS = 50; // for the words of one block
+const MOST_CHARACTERS = 8_000; // longer blocks differ as a whole
 
 /** The blocks in order. A gap stands for equal lines that the server left out. */
 export function blocksOf(lines: readonly string[]): Block[] {

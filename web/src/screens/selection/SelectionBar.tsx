@@ -30,7 +30,7 @@ export function SelectionBar<Row extends { labels: readonly string[] }>(props: P
   const { view, query, list, idOf, selection } = props;
   const { ids, until, has } = selection;
   const [shown, show] = useState<"label" | "delete" | null>(null);
-  const number = until ? list.total : ids.length;
+  const number = selection.total;
   const compare = useCompare(view, selection);
   if (ids.length === 0) return null;
   const rows = selectedRows(view, query, selection);
@@ -43,7 +43,7 @@ export function SelectionBar<Row extends { labels: readonly string[] }>(props: P
           : `${count(number)} ${unit(number, view.replace(/s$/, ""), view)} selected`}
       </span>
       {list.hasMore && !until && (
-        <Button small kind="quiet" onPress={selection.selectAll}>
+        <Button small kind="quiet" onPress={() => selection.selectAll(list.total)}>
           Select all{list.total === null ? "" : ` ${count(list.total)}`} that match
         </Button>
       )}
