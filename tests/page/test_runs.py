@@ -140,13 +140,51 @@ def test_runs_are_grouped_by_a_key_of_their_metadata(browser: Browser, tmp_path:
         expect(page.get_by_role("option", name="alice")).to_be_visible()
 
 
+def releases(served: Served) -> None:
+    """Record 40 runs of the releases 1.4 and 1.5, some of which failed, and one without release."""
+    runs = [
+        exported(
+            number,
+            "agent",
+            trace=number,
+            error="it broke" if number % (2 if number <= 20 else 10) == 0 else None,
+            service__version="1.4" if number <= 20 else "1.5",
+        )
+        for number in range(1, 41)
+    ]
+    send(served, *runs, exported(50, "agent", trace=50))
+
+
+def test_two_releases_are_compared(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path) as served, context_of(browser, served.address) as (page, _):
+        releases(served)
+        page.goto("/runs?group=release")
+        expect(row(page, "(no release)")).to_be_visible()
+        page.get_by_role("columnheader", name="Failed runs").get_by_role("button").click()
+        expect(page).to_have_url(re.compile("groupSort=failed_runs"))
+        expect(rows(page).first).to_contain_text("10 (50.0 %)")
+        for release in ("1.4", "1.5"):
+            row(page, release).get_by_role("checkbox").click()
+        compared = page.get_by_label("Compared groups")
+        failed = compared.get_by_role("row", name="Failed runs")
+        expect(failed).to_contain_text("\N{MINUS SIGN}40.0 points, 95 % interval")
+        expect(failed).not_to_contain_text("chance")
+        assert serious_faults(page) == []
+        choose(page, "Not divided", "Then by time")
+        expect(page).to_have_url(re.compile("parts=time"))
+        expect(rows(page)).to_have_count(6)
+        page.goto("/runs?group=release")
+        row(page, "(no release)").get_by_role("link").click()
+        expect(rows(page)).to_have_count(1)
+
+
 def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
     choose(shown, "No groups", "By time")
     choose(shown, "by hour", "by day")
     expect(shown).to_have_url("/runs?group=time&bucket=86400")
     figure = shown.get_by_role("figure", name="Spans by day")
     expect(figure.locator("canvas")).to_be_visible()
-    choose(shown, "Spans", "Errors")
+    choose(shown, "Spans Shown", "Errors")
     expect(shown.get_by_role("figure", name="Errors by day")).to_be_visible()
     rows(shown).first.get_by_role("link").click()
     expect(shown).to_have_url(re.compile(r"\?query=since%3A.*until%3A"))

@@ -15,6 +15,7 @@ import {
 import { ErrorNotice, Loading } from "../States";
 import { type Column, fittingColumns, tracksOf, type Widths } from "./columns";
 import styles from "./DataTable.module.css";
+import type { AnySort } from "./listSearch";
 import { NewRows } from "./NewRows";
 import type { RowSelection } from "./rowSelection";
 import { type Rows, TableBody } from "./TableBody";
@@ -41,9 +42,9 @@ export interface TableProps<Row extends RowData> {
   /** A constant. */
   idOf: (row: Row) => string;
   linkOf: (row: Row) => LinkProps;
-  order: Order;
+  order: Order<AnySort>;
   /** None: the order is fixed. */
-  onOrder?: (order: Order) => void;
+  onOrder?: (order: Order<AnySort>) => void;
   /** The row that is shown next to the list. */
   peeked?: string | undefined;
   onPeek?: (id: string | undefined) => void;

@@ -4,7 +4,7 @@ import { count, counted } from "../../format/numbers";
 import { Select } from "../Select";
 import type { Column } from "./columns";
 import styles from "./DataTable.module.css";
-import { SORTS } from "./listSearch";
+import { type AnySort, GROUP_SORTS, SORTS } from "./listSearch";
 import type { RowList } from "./useRowList";
 import type { Order } from "./useTableModel";
 
@@ -12,8 +12,8 @@ interface Props<Row> {
   what: string;
   list: RowList<Row>;
   columns: readonly Column<Row>[];
-  order: Order;
-  onOrder: (order: Order) => void;
+  order: Order<AnySort>;
+  onOrder: (order: Order<AnySort>) => void;
   isNarrow: boolean;
   /** Shown columns for which the list has no room. */
   leftOut: readonly Column<Row>[];
@@ -41,7 +41,7 @@ export function TableFoot<Row>(props: Props<Row>) {
           options={orders}
           onChange={(chosen) => {
             const [sort, ascending] = chosen.split(" ");
-            const wanted = SORTS.find((each) => each === sort);
+            const wanted = ALL_SORTS.find((each) => each === sort);
             if (wanted) onOrder({ sort: wanted, ascending: ascending === "true" });
           }}
         />
@@ -59,15 +59,25 @@ function loaded<Row>(what: string, list: RowList<Row>): string {
     : `${here} of ${count(list.total)} ${what} loaded`;
 }
 
-const WORDS = {
+const ALL_SORTS: readonly AnySort[] = [...new Set<AnySort>([...SORTS, ...GROUP_SORTS])];
+const WORDS: Readonly<Record<AnySort, readonly [string, string]>> = {
   time: ["Newest first", "Oldest first"],
   duration: ["Slowest first", "Fastest first"],
   cost: ["Most expensive first", "Cheapest first"],
   tokens: ["Most tokens first", "Fewest tokens first"],
-} as const;
+  group: ["Z to A", "A to Z"],
+  spans: ["Most spans first", "Fewest spans first"],
+  calls: ["Most calls first", "Fewest calls first"],
+  errors: ["Most errors first", "Fewest errors first"],
+  runs: ["Most runs first", "Fewest runs first"],
+  failed_runs: ["Most failed runs first", "Fewest failed runs first"],
+  cost_per_run: ["Most expensive runs first", "Cheapest runs first"],
+  p50: ["Highest median first", "Lowest median first"],
+  p95: ["Highest p95 first", "Lowest p95 first"],
+};
 
 function ordersOf<Row>(columns: readonly Column<Row>[]) {
-  return SORTS.filter((sort) => columns.some((column) => column.sort === sort)).flatMap((sort) =>
-    WORDS[sort].map((name, at) => ({ id: `${sort} ${at === 1}`, name })),
+  return ALL_SORTS.filter((sort) => columns.some((column) => column.sort === sort)).flatMap(
+    (sort) => WORDS[sort].map((name, at) => ({ id: `${sort} ${at === 1}`, name })),
   );
 }

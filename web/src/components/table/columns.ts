@@ -1,6 +1,6 @@
 // The columns of a list, and which are shown: their ids are in the address.
 import type { ReactNode } from "react";
-import type { Sort } from "./listSearch";
+import type { AnySort } from "./listSearch";
 
 export interface Column<Row> {
   /** Stable: addresses and saved views contain it. */
@@ -13,7 +13,7 @@ export interface Column<Row> {
   /** Numbers are aligned right. */
   align?: "end";
   /** The sort key of the server. */
-  sort?: Sort;
+  sort?: AnySort;
   /** Left out first if the list is too narrow for all columns. */
   optional?: boolean;
   /** Hidden by default. */
@@ -76,7 +76,7 @@ export function tracksOf<Row>(
 export function fittingColumns<Row>(
   columns: readonly Column<Row>[],
   width: number,
-  sort: Sort,
+  sort: AnySort,
   widths: Widths = {},
 ): readonly Column<Row>[] {
   const widthOf = (column: Column<Row>) => widths[column.id] ?? column.width;

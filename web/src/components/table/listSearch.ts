@@ -3,6 +3,21 @@ import { choice, text } from "../../search";
 
 export const SORTS = ["time", "duration", "cost", "tokens"] as const;
 export type Sort = (typeof SORTS)[number];
+export const GROUP_SORTS = [
+  "group",
+  "spans",
+  "calls",
+  "errors",
+  "tokens",
+  "cost",
+  "runs",
+  "failed_runs",
+  "cost_per_run",
+  "p50",
+  "p95",
+] as const;
+export type GroupSort = (typeof GROUP_SORTS)[number];
+export type AnySort = Sort | GroupSort;
 export const GROUPINGS = [
   "time",
   "model",
@@ -33,19 +48,34 @@ export interface ListSearch {
   /** "off": the list does not add new rows by itself. */
   live?: "off";
   group?: Grouping;
+  /** The field by which each group is divided. */
+  parts?: Grouping;
+  groupSort?: GroupSort;
+  /** "true": smallest first. */
+  groupAscending?: "true";
   /** Seconds of a group by time. */
   bucket?: string;
 }
 
 export function listSearch(given: Readonly<Record<string, unknown>>): ListSearch {
   const sort = choice(given.sort, SORTS);
-  const asked = String(given.group ?? "");
-  const group: Grouping | undefined = isMetadata(asked) ? asked : choice(asked, GROUPINGS);
+  const group = groupingOf(given.group);
+  const parts = group && groupingOf(given.parts);
+  const groupSort = choice(given.groupSort, GROUP_SORTS);
   return {
     ...text(given, ["query", "columns", "peek", "bucket"]),
     ...(sort ? { sort } : {}),
     ...(String(given.ascending) === "true" ? { ascending: "true" as const } : {}),
     ...(given.live === "off" ? { live: "off" as const } : {}),
     ...(group ? { group } : {}),
+    ...(parts ? { parts } : {}),
+    ...(groupSort ? { groupSort } : {}),
+    ...(String(given.groupAscending) === "true" ? { groupAscending: "true" as const } : {}),
   };
+}
+
+/** The grouping with this name; undefined for another name. */
+export function groupingOf(name: unknown): Grouping | undefined {
+  const asked = String(name ?? "");
+  return isMetadata(asked) ? asked : choice(asked, GROUPINGS);
 }

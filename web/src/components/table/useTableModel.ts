@@ -11,7 +11,7 @@ import {
 } from "@tanstack/react-table";
 import { useMemo } from "react";
 import type { Column } from "./columns";
-import type { Sort } from "./listSearch";
+import type { AnySort, Sort } from "./listSearch";
 
 interface Look extends Pick<Column<never>, "align" | "isLink" | "unit"> {
   /** Whether a narrow page shows it. */
@@ -26,8 +26,8 @@ const features = tableFeatures({
 export type Features = typeof features;
 export type Model<Row extends RowData> = ReturnType<typeof useTable<Features, Row>>;
 
-export interface Order {
-  sort: Sort;
+export interface Order<S extends AnySort = Sort> {
+  sort: S;
   ascending: boolean;
 }
 
@@ -36,8 +36,8 @@ interface Given<Row> {
   shown: readonly Column<Row>[];
   rows: readonly Row[];
   idOf: (row: Row) => string;
-  order: Order;
-  onOrder: (order: Order) => void;
+  order: Order<AnySort>;
+  onOrder: (order: Order<AnySort>) => void;
 }
 
 export function useTableModel<Row extends RowData>(given: Given<Row>): Model<Row> {
@@ -86,7 +86,7 @@ function definitionOf<Row extends RowData>(column: Column<Row>): ColumnDef<Featu
   };
 }
 
-function sortingOf<Row>(columns: readonly Column<Row>[], order: Order): SortingState {
+function sortingOf<Row>(columns: readonly Column<Row>[], order: Order<AnySort>): SortingState {
   const column = columns.find((each) => each.sort === order.sort);
   return column ? [{ id: column.id, desc: !order.ascending }] : [];
 }

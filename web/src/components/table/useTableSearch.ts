@@ -2,7 +2,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { type Column, columnsText, shownColumns } from "./columns";
-import type { ListSearch } from "./listSearch";
+import type { AnySort, ListSearch, Sort } from "./listSearch";
 import type { Order } from "./useTableModel";
 
 /** Reads and changes it. `columns` is a constant. */
@@ -18,9 +18,9 @@ export function useTableSearch<Row>(columns: readonly Column<Row>[]) {
     areChosen: search.columns !== undefined,
     onShown: (ids: ReadonlySet<string>) => change({ columns: columnsText(columns, ids) }),
     order: { sort: search.sort ?? "time", ascending: search.ascending === "true" } as Order,
-    onOrder: ({ sort, ascending }: Order) =>
+    onOrder: ({ sort, ascending }: Order<AnySort>) =>
       change({
-        sort: sort === "time" ? undefined : sort,
+        sort: sort === "time" ? undefined : (sort as Sort),
         ascending: ascending ? "true" : undefined,
       }),
     peeked: search.peek,

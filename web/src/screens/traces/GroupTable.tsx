@@ -1,16 +1,20 @@
 // The totals of matching spans by time, model, thread and so on. Selecting a group narrows the
 // query.
 
-import { type LinkProps, useNavigate } from "@tanstack/react-router";
+import { type LinkProps, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { NoRows } from "../../components/query/NoRows";
 import { useParsed } from "../../components/query/queryText";
 import type { View } from "../../components/query/views";
 import { DataTable } from "../../components/table/DataTable";
-import type { Grouping } from "../../components/table/listSearch";
+import type { AnySort, Grouping, GroupSort, ListSearch } from "../../components/table/listSearch";
+import { useRowSelection } from "../../components/table/rowSelection";
 import { useRowList } from "../../components/table/useRowList";
+import type { Order } from "../../components/table/useTableModel";
+import { useSearchChange } from "../../components/table/useTableSearch";
 import { WRITTEN } from "../../live/events";
 import { GroupChart } from "./GroupChart";
+import { GroupComparison } from "./GroupComparison";
 import { groupColumns, groupId } from "./groupColumns";
 import { narrowed } from "./grouping";
 import { type GroupRow, readGroups } from "./readGroups";
@@ -24,29 +28,49 @@ interface Props {
 }
 
 export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
-  const columns = useMemo(() => groupColumns(by), [by]);
+  const search: ListSearch = useSearch({ strict: false });
+  const change = useSearchChange();
+  const { parts } = search;
+  const columns = useMemo(() => groupColumns(by, parts), [by, parts]);
+  const usual = by === "time" ? "group" : "spans";
+  const order: Order<GroupSort> = {
+    sort: search.groupSort ?? usual,
+    ascending: search.groupAscending === "true",
+  };
+  const onOrder = ({ sort, ascending }: Order<AnySort>) =>
+    change({
+      groupSort: sort === usual ? undefined : (sort as GroupSort),
+      groupAscending: ascending ? "true" : undefined,
+    });
   const terms = useParsed(query)?.terms ?? [];
   const navigate = useNavigate();
   const list = useRowList<GroupRow>({
-    key: ["groups", by, by === "time" ? bucketSeconds : null, query],
-    read: (cursor, signal) => readGroups({ query, by, bucketSeconds }, cursor, signal),
+    key: ["groups", by, parts, bucketSeconds, query, order],
+    read: (cursor, signal) =>
+      readGroups({ query, by, parts, bucketSeconds, order }, cursor, signal),
     idOf: groupId,
     events: isLive ? WRITTEN : [],
   });
+  const selection = useRowSelection(`groups ${by} ${parts} ${query}`, list.rows, groupId);
+  const chosen = list.rows.filter((row) => selection.has(groupId(row)));
   const linkOf = (group: GroupRow): LinkProps => {
     const asked = { text: query, terms, by, bucketSeconds, now: Date.now() };
+    // A part of a group leads to its whole group, divided no further.
     const search = (now: object) => ({
       ...now,
-      query: narrowed(group, asked),
-      group: undefined,
-      bucket: undefined,
+      query: narrowed(group.outer ?? group, asked),
+      group: group.outer ? parts : undefined,
+      parts: undefined,
+      groupSort: undefined,
+      groupAscending: undefined,
+      bucket: group.outer && parts === "time" ? String(bucketSeconds) : undefined,
       peek: undefined,
     });
     return { to: ".", search } as LinkProps;
   };
   return (
     <>
-      {by === "time" && list.rows.length > 0 && (
+      {by === "time" && !parts && list.rows.length > 0 && (
         <GroupChart
           groups={list.rows}
           bucketSeconds={bucketSeconds}
@@ -54,14 +78,17 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
         />
       )}
       <DataTable
-        key={by}
+        key={`${by} ${parts}`}
         what="groups"
         columns={columns}
         shown={columns}
         list={list}
         idOf={groupId}
         linkOf={linkOf}
-        order={{ sort: "time", ascending: false }}
+        order={order}
+        onOrder={onOrder}
+        selection={selection}
+        actions={<GroupComparison by={by} parts={parts} chosen={chosen} />}
         empty={<NoRows what={what} query={query} />}
       />
     </>

@@ -3,7 +3,12 @@ import { useSearch } from "@tanstack/react-router";
 import { useQueryFields } from "../../components/query/suggestions";
 import { Select } from "../../components/Select";
 import { LiveToggle } from "../../components/table/LiveToggle";
-import { GROUPINGS, isMetadata, type ListSearch } from "../../components/table/listSearch";
+import {
+  GROUPINGS,
+  groupingOf,
+  isMetadata,
+  type ListSearch,
+} from "../../components/table/listSearch";
 import { useSearchChange } from "../../components/table/useTableSearch";
 import { BUCKETS, bucketName, bucketOf } from "./grouping";
 
@@ -15,7 +20,7 @@ interface Props {
 }
 
 export function ListTools({ isLive, onLive }: Props) {
-  const { group, bucket }: ListSearch = useSearch({ strict: false });
+  const { group, parts, bucket }: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
   const keys = useQueryFields().map((field) => field.name);
   const groupings = [
@@ -37,12 +42,29 @@ export function ListTools({ isLive, onLive }: Props) {
         onChange={(chosen) =>
           change({
             group: isMetadata(chosen) ? chosen : GROUPINGS.find((each) => each === chosen),
+            parts: undefined,
             bucket: undefined,
+            groupSort: undefined,
+            groupAscending: undefined,
             peek: undefined,
           })
         }
       />
-      {group === "time" && (
+      {group && (
+        <Select<string>
+          label="Divided by"
+          hideLabel
+          value={parts ?? NONE}
+          options={[
+            { id: NONE, name: "Not divided" },
+            ...groupings
+              .filter((grouping) => grouping !== group)
+              .map((grouping) => ({ id: grouping, name: `Then by ${grouping}` })),
+          ]}
+          onChange={(chosen) => change({ parts: groupingOf(chosen), peek: undefined })}
+        />
+      )}
+      {(group === "time" || parts === "time") && (
         <Select<string>
           label="Length of a group"
           hideLabel

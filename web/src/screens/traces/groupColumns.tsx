@@ -2,17 +2,94 @@
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import type { Grouping } from "../../components/table/listSearch";
-import { cost, count, duration, shortCount, unit } from "../../format/numbers";
+import {
+  cost,
+  count,
+  duration,
+  milliseconds,
+  percent,
+  shortCount,
+  unit,
+} from "../../format/numbers";
 import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
+import styles from "./Groups.module.css";
 import { groupName } from "./grouping";
 import type { GroupRow } from "./readGroups";
 
-export const groupId = (group: GroupRow) => String(group.value);
+export const groupId = ({ value, outer }: GroupRow) =>
+  outer ? `${outer.value}\u0000${value}` : String(value);
+
+const FIGURES: readonly Column<GroupRow>[] = [
+  {
+    id: "runs",
+    name: "Runs",
+    width: 4,
+    align: "end",
+    sort: "runs",
+    narrow: true,
+    unit: (group) => unit(group.runs, "run"),
+    cell: (group) => count(group.runs),
+  },
+  {
+    id: "failed",
+    name: "Failed runs",
+    width: 7,
+    align: "end",
+    sort: "failed_runs",
+    narrow: (group) => (group.failed_runs ?? 0) > 0,
+    unit: "failed",
+    cell: (group) => failureRate(group),
+  },
+  {
+    id: "cost",
+    sort: "cost",
+    name: "Cost",
+    width: 6,
+    align: "end",
+    narrow: (group) => group.cost !== null,
+    cell: (group) => <Cost group={group} />,
+  },
+  {
+    id: "each",
+    name: "Cost per run",
+    width: 7,
+    align: "end",
+    sort: "cost_per_run",
+    cell: (group) => cost(group.cost_per_run),
+  },
+  {
+    id: "p50",
+    name: "p50",
+    width: 5,
+    align: "end",
+    sort: "p50",
+    cell: (group) => milliseconds(group.duration?.p50),
+  },
+  {
+    id: "p95",
+    name: "p95",
+    width: 5,
+    align: "end",
+    sort: "p95",
+    cell: (group) => milliseconds(group.duration?.p95),
+  },
+  {
+    id: "errors",
+    sort: "errors",
+    name: "Errors",
+    width: 5,
+    align: "end",
+    narrow: (group) => group.faults > 0,
+    unit: (group) => unit(group.faults, "error"),
+    cell: (group) => <Errors errors={group.faults} />,
+  },
+];
 
 const SUMS: readonly Column<GroupRow>[] = [
   {
     id: "spans",
+    sort: "spans",
     name: "Spans",
     width: 5,
     align: "end",
@@ -22,6 +99,7 @@ const SUMS: readonly Column<GroupRow>[] = [
   },
   {
     id: "calls",
+    sort: "calls",
     name: "Model calls",
     width: 6.5,
     align: "end",
@@ -33,15 +111,6 @@ const SUMS: readonly Column<GroupRow>[] = [
     width: 6,
     align: "end",
     cell: (group) => count(group.tool_calls),
-  },
-  {
-    id: "errors",
-    name: "Errors",
-    width: 5,
-    align: "end",
-    narrow: (group) => group.faults > 0,
-    unit: (group) => unit(group.faults, "error"),
-    cell: (group) => <Errors errors={group.faults} />,
   },
   {
     id: "input",
@@ -60,14 +129,6 @@ const SUMS: readonly Column<GroupRow>[] = [
     narrow: (group) => group.tokens.output !== null,
     unit: "out",
     cell: (group) => shortCount(group.tokens.output),
-  },
-  {
-    id: "cost",
-    name: "Cost",
-    width: 6,
-    align: "end",
-    narrow: (group) => group.cost !== null,
-    cell: (group) => <Cost group={group} />,
   },
   {
     id: "busy",
@@ -89,25 +150,41 @@ const NAMES: Record<string, string> = {
   release: "Release",
 };
 
-export function groupColumns(by: Grouping): readonly Column<GroupRow>[] {
+/** "3 (12.0 %)": the failed runs and their share. */
+export function failureRate({ runs, failed_runs }: Pick<GroupRow, "runs" | "failed_runs">): string {
+  if (!runs || !failed_runs) return count(failed_runs);
+  return `${count(failed_runs)} (${percent(failed_runs / runs)})`;
+}
+
+export function groupColumns(by: Grouping, parts?: Grouping): readonly Column<GroupRow>[] {
   const isNamed = by === "thread" || by === "run";
   const first: Column<GroupRow> = {
     id: "group",
-    name: NAMES[by] ?? by,
+    name: parts ? `${NAMES[by] ?? by}, ${NAMES[parts] ?? parts}` : (NAMES[by] ?? by),
+    sort: "group",
     width: isNamed ? 18 : 10,
     grows: 1,
     isLink: true,
-    cell: (group) =>
-      by === "time" ? (
-        <time dateTime={exactMoment(Number(group.value))}>{groupName(by, group)}</time>
-      ) : (
-        <span title={visible(String(group.value))}>
-          {visible(groupName(by, group).slice(0, 300))}
+    cell: (group) => {
+      const own = group.outer ? (parts ?? by) : by;
+      const name = groupName(own, group);
+      return (
+        <span className={group.outer && styles.inner}>
+          {own === "time" ? (
+            <time dateTime={exactMoment(Number(group.value))}>{name}</time>
+          ) : (
+            <span title={visible(String(group.value))}>{visible(name.slice(0, 300))}</span>
+          )}
         </span>
-      ),
+      );
+    },
   };
   // The question needs the room.
-  return [first, ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools"))];
+  return [
+    first,
+    ...FIGURES,
+    ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools")),
+  ];
 }
 
 /** The known cost. It states how many calls without a known price are left out. */

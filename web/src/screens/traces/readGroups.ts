@@ -1,7 +1,8 @@
 // A page of groups. Threads and runs get their question as a title, since an id is not readable.
 import { client, ok } from "../../api/client";
 import type { Group } from "../../api/schema";
-import type { Grouping } from "../../components/table/listSearch";
+import type { Grouping, GroupSort } from "../../components/table/listSearch";
+import type { Order } from "../../components/table/useTableModel";
 import { titleOf } from "../threads/rows";
 import { runTitle } from "./runTitle";
 
@@ -9,28 +10,38 @@ const PAGE = 500;
 const NAMED_PAGE = 100; // the titles are requested by id, in an address
 
 /** A group, with the title of its thread or run. */
-export type GroupRow = Group & { name?: string | undefined };
+export interface GroupRow extends Group {
+  name?: string | undefined;
+  /** The group that this group is a part of. */
+  outer?: Group | undefined;
+}
 
 export interface AskedGroups {
   query: string;
   by: Grouping;
+  parts?: Grouping | undefined;
   bucketSeconds: number;
+  order: Order<GroupSort>;
 }
+
+const NESTED_PAGE = 20;
 
 /** The cursor is the offset of the next page. */
 export async function readGroups(
-  { query, by, bucketSeconds }: AskedGroups,
+  { query, by, parts, bucketSeconds, order }: AskedGroups,
   cursor: string | null,
   signal: AbortSignal,
 ) {
   const offset = Number(cursor ?? 0);
   const asked = {
     group_by: by,
-    limit: by === "thread" || by === "run" ? NAMED_PAGE : PAGE,
+    limit: parts ? NESTED_PAGE : by === "thread" || by === "run" ? NAMED_PAGE : PAGE,
     offset,
-    ...(by === "time" ? { bucket_size: bucketSeconds } : {}),
+    ...order,
+    ...(by === "time" || parts === "time" ? { bucket_size: bucketSeconds } : {}),
     ...(query ? { query } : {}),
   };
+  if (parts) return readNested(asked, parts, signal);
   const { data, pagination } = await ok(
     client.GET("/api/v1/groups", { params: { query: asked }, signal }),
   );
@@ -40,6 +51,27 @@ export async function readGroups(
   return {
     data: data.map((group): GroupRow => ({ ...group, name: names.get(String(group.value)) })),
     pagination: { ...pagination, next_cursor: isMore ? `${next}` : null },
+  };
+}
+
+/** Each group, followed by its parts. */
+async function readNested(
+  asked: { group_by: string; offset: number; limit: number },
+  parts: Grouping,
+  signal: AbortSignal,
+) {
+  const query = { ...asked, then_by: parts };
+  const { data, pagination } = await ok(
+    client.GET("/api/v1/nested_groups", { params: { query }, signal }),
+  );
+  const next = asked.offset + data.length;
+  const isMore = pagination.total !== null && next < pagination.total;
+  return {
+    data: data.flatMap(({ groups, total: _, ...outer }): GroupRow[] => [
+      outer,
+      ...groups.map((group) => ({ ...group, outer })),
+    ]),
+    pagination: { ...pagination, total: null, next_cursor: isMore ? `${next}` : null },
   };
 }
 
