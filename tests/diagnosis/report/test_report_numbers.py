@@ -253,7 +253,7 @@ def test_spans_are_links_and_the_summary_comes_first(tmp_path: Path) -> None:
 
 
 def test_runs_are_counted_by_their_outcomes(tmp_path: Path) -> None:
-    statuses = [*[SpanStatus.OK] * 16, ERROR, SpanStatus.CANCELLED, SpanStatus.UNFINISHED]
+    statuses = [*[SpanStatus.OK] * 15, ERROR, ERROR, SpanStatus.CANCELLED, SpanStatus.UNFINISHED]
     spans: list[Span] = []
     for n, status in enumerate(statuses):
         trace: dict[str, Any] = {"trace_id": f"t{n}"}
@@ -265,14 +265,14 @@ def test_runs_are_counted_by_their_outcomes(tmp_path: Path) -> None:
     report = _report(tmp_path, *spans)
     figures = {each.name: (each.value, each.n) for each in report.figures}
     assert figures["runs"] == (19, None)
-    assert figures["successful runs"] == (16, None)
-    assert figures["failed runs"] == (1, None)
+    assert figures["successful runs"] == (15, None)
+    assert figures["failed runs"] == (2, None)
     assert figures["duration of a run, p50"] == (90 * MS, 18)
     assert figures["duration of a run, p95"] == (180 * MS, 18)
-    assert figures["cost of a successful run"][0] == pytest.approx(0.18 / 16)
+    assert figures["cost of a successful run"][0] == pytest.approx(0.18 / 15)
     assert figures["input tokens from caches"] == (500 / 19_000, None)
     assert report.summary[0] == (
-        "19 runs (1 failed, 1 cancelled, 1 unfinished) with 19 model calls cost $0.1800, without 1"
+        "19 runs (2 failed, 1 cancelled, 1 unfinished) with 19 model calls cost $0.1800, without 1"
         " call of unknown price."
     )
 
@@ -491,3 +491,22 @@ def test_running_call_is_not_reported_as_never_ended(tmp_path: Path) -> None:
         assert analyse(store, Query(), now_us=BEGIN + 9_000 * MS).issues == ()
         (issue,) = analyse(store, Query(), now_us=BEGIN + 3_600_000 * MS).issues
     assert issue.kind is Cause.NEVER_ENDED
+
+
+def test_status_and_output_of_a_failed_call_are_one_fault(tmp_path: Path) -> None:
+    output = json.dumps({"error": {"message": "The quota is used up."}})
+    failed = _reply("m", 0, 100, None, status=ERROR, error="HTTP 429: The quota is used up.")
+    (issue,) = _report(tmp_path, run(1_000), replace(failed, output=output)).issues
+    assert issue.why == ('The span ended with an error: "HTTP 429: The quota is used up."',)
+
+
+def test_frequent_failure_comes_before_a_single_one(tmp_path: Path) -> None:
+    spans: list[Span] = []
+    for n, text in enumerate(["host refused", *["disk full"] * 9]):
+        trace: dict[str, Any] = {"trace_id": f"t{n}", "parent_id": f"r{n}"}
+        spans += [
+            span(f"r{n}", kind=SpanKind.RUN, name="answer", trace_id=f"t{n}"),
+            tool(f"c{n}", None, at=n, status=ERROR, error=text, **trace),
+        ]
+    report = _report(tmp_path, *spans)
+    assert [len(each.also) for each in report.issues] == [8, 0]

@@ -119,10 +119,15 @@ def failures(span: Span) -> list[Hit]:
         found = exceptions[-1] if exceptions else _status(span)
         return [_by_guardrail(found) if _is_guardrail(span) else found]
     if span.status is SpanStatus.DENIED:
-        message = f"The call was not allowed{_because(span)}."
+        message = sentence(f"The call was not allowed{_because(span)}")
         at, end = ("error", None) if span.error else ("status", None)
         return [Hit(STATUS, Kind.DENIED, Severity.LOW, 1.0, message, at, 0, end)]
     return exceptions[-1:] or list(_codes(span))
+
+
+def sentence(text: str) -> str:
+    """Return `text` with a full stop, unless it ends with a quoted sentence."""
+    return text if text.endswith(('."', '!"', '?"')) else f"{text}."
 
 
 def _because(span: Span) -> str:
@@ -131,7 +136,7 @@ def _because(span: Span) -> str:
 
 def _status(span: Span) -> Hit:
     at = "error" if span.error else "status"
-    message = f"The span ended with an error{_because(span)}."
+    message = sentence(f"The span ended with an error{_because(span)}")
     kind = span.attributes.get("error.type") if span.kind is SpanKind.TOOL else None
     severity = OUR_KINDS.get(kind, Severity.HIGH) if isinstance(kind, str) else Severity.HIGH
     return Hit(STATUS, Kind.STATUS, severity, 1.0, message, at)
@@ -148,9 +153,10 @@ def _exceptions(span: Span) -> Iterator[Hit]:
         raised = _text_of(event.attributes.get("exception.type")).rpartition(".")[2]
         name = f" {raised}" if raised.isidentifier() else ""
         message_text = f": {inline(str(event.attributes[keys[0]]))}" if keys else ""
-        message = f"The span ended with the exception{name}{message_text}."
+        message = sentence(f"The span ended with the exception{name}{message_text}")
         if ended_well:
-            message = f"The span recorded the exception{name}{message_text}. Its status is ok."
+            message = sentence(f"The span recorded the exception{name}{message_text}")
+            message = f"{message} Its status is ok."
         yield Hit(
             EVENTS,
             Kind.EXCEPTION,
@@ -295,7 +301,7 @@ def _refusal(message: Message) -> Iterator[Hit]:
         return
     for text in message.texts:
         if len(text.text) <= _REFUSAL_CHARACTERS and (found := _REFUSES.match(text.text)):
-            message_text = f"The model refuses: {inline(text.text)}."
+            message_text = sentence(f"The model refuses: {inline(text.text)}")
             end = min(len(text.text), max(found.end(), QUOTE_CHARACTERS))
             yield Hit(REFUSAL, Kind.REFUSAL, Severity.MEDIUM, 0.85, message_text, text.path, 0, end)
             return

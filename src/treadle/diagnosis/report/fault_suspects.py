@@ -87,7 +87,9 @@ def fault_suspects(span_set: SpanSet) -> list[Suspect]:
 
 def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
     span = span_set.known.get(finding.evidence.span)
-    if span is None:
+    # The status of a failed call and the error in its output are one fault.
+    known = span is not None and finding.kind is Kind.PROVIDER_ERROR
+    if span is None or (known and span.status is SpanStatus.ERROR):
         return None
     cause = _cause(finding, span)
     score = BASES[cause] * _OF_SEVERITY[finding.severity] * finding.confidence
