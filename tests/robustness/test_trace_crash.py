@@ -3,8 +3,8 @@
 Exporters send traces whole, in parts, twice, and some spans first without their end. A span counts
 as acknowledged when its request was answered with 200. After each kill only the file is read, by
 plain SQL: nothing acknowledged is missing, nothing is duplicated, and all totals equal a recount of
-the spans. Calls through the gateway are recorded when they end, in order: only the last ones before
-a kill may be missing.
+the spans. Calls through the gateway are recorded in order: only the last ones before a kill may be
+missing. The next life of the server marks the calls that the kill interrupted.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _JSON = {"content-type": "application/json"}
 _HOUR = "(start_us / 3600000000 * 3600000000)"
 _RECOUNTED = """
     count(*), sum(kind = 'model' AND counted), sum(kind = 'tool'), sum(status = 'error'),
-    sum(end_us IS NULL),
+    sum(status = 'unfinished'),
     sum(iif(counted, coalesce(input_tokens, 0), 0)),
     sum(iif(counted, coalesce(output_tokens, 0), 0)),
     sum(iif(counted, coalesce(cached_tokens, 0), 0)),

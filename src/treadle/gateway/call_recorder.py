@@ -111,9 +111,9 @@ class CallRecorder:
         while (first := self._queue.get()) is not None:
             tasks, ended = self._gather(first)
             try:
-                finished = [call for call, size in tasks if size]
+                # Finished calls are written first, so that a crash only loses the last calls.
+                self._keep([call for call, size in tasks if size])
                 self._show([call for call, size in tasks if not size and not call.end_ns])
-                self._keep(finished)
             finally:
                 with self._lock:
                     self._waiting -= sum(size for _, size in tasks)
