@@ -319,6 +319,8 @@ def test_groups_are_those_of_all_spans(recordings: Recordings) -> None:
     assert by_model["large"]["cost"] == 0.5
     assert by_model["large"]["unpriced"] == 1
     assert "cost" not in by_model[""]
+    assert (by_model["large"]["runs"], by_model["large"]["failed_runs"]) == (1, 0)
+    assert by_model["large"]["cost_per_run"] == 0.5
     assert recordings.failed("fetch_groups").error.field == "groupBy"
 
 

@@ -21,6 +21,7 @@ from treadle.toolbox.traces.trace_tool import (
     TraceTool,
     Until,
     Where,
+    milliseconds,
     moment,
     query_of,
 )
@@ -55,14 +56,24 @@ class GroupValue(AnswerPart):
     """The value that the spans of a group share, such as a model, a label or a user.
 
     The value of a time bucket is the time at which the bucket begins. The value is empty for spans
-    without a model.
+    without a model, a user, a release or a value of the metadata.
     """
 
     value: str
 
 
 class GroupRow(SumsRow, GroupValue):
-    """One group, with the totals of its spans."""
+    """One group, with the totals of its spans and figures of its runs.
+
+    A run counts in each group that has one of its matching spans. The durations are those of runs,
+    or of calls in groups by model, or of spans in groups by operation.
+    """
+
+    runs: int | None = if_any()
+    failed_runs: int | None = if_any()
+    cost_per_run: float | None = if_any()
+    p50_ms: float | None = if_any()
+    p95_ms: float | None = if_any()
 
 
 class FetchGroupsResult(TraceResult):
@@ -84,7 +95,8 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
     name = "fetch_groups"
     description = (
         "Sum up recorded spans by time bucket, model, thread, run, label, operation, user, release "
-        "or a key of the metadata: spans, calls, errors, tokens, cost and time of each group. Use "
+        "or a key of the metadata: spans, calls, errors, tokens, cost, runs, failed runs and times "
+        "of each group. Use "
         "it for trends and comparisons."
     )
     arguments = FetchGroupsArguments
@@ -97,6 +109,7 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
                 read_grouping(arguments.groupBy),
                 query,
                 bucket_seconds=arguments.bucketSize,
+                figures=True,
                 limit=limit,
                 offset=arguments.offset,
             ),
@@ -119,4 +132,13 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 def group_row(group: Group) -> GroupRow:
     """Convert a group to a row."""
     value = group.value if isinstance(group.value, str) else str(moment(group.value))
-    return GroupRow(value=value, **sums_row(group.sums).model_dump())
+    durations = group.duration
+    return GroupRow(
+        value=value,
+        runs=group.runs,
+        failed_runs=group.failed_runs,
+        cost_per_run=group.cost_per_run,
+        p50_ms=milliseconds(durations.p50_us) if durations else None,
+        p95_ms=milliseconds(durations.p95_us) if durations else None,
+        **sums_row(group.sums).model_dump(),
+    )
