@@ -216,3 +216,5 @@ def test_records_are_labelled_and_deleted_by_ids_and_by_queries(home: Path) -> N
     assert gone["traces"] == len(ids) - 1
     left = json.loads(traces(home, "list", "--json").out)["data"]
     assert [run["run_id"] for run in left] == ids[:1]
+    none = traces(home, "delete", "run", "--query", "status:denied")
+    assert (none.status, none.out.startswith("Deleted 0 spans of 0 traces")) == (0, True)

@@ -77,16 +77,15 @@ def delete_traces(options: argparse.Namespace) -> int:
         selection = _selection(store, options)
         counted = count_selection(store, selection)
         number = counted.rows if counted.traces is None else counted.traces
-        if not number:
-            names = "that matches" if options.query is not None else ", ".join(options.ids)
+        if not number and options.query is None:
             raise NotFoundError(
-                f"Nothing is recorded for the {options.what} {names}.",
+                f"Nothing is recorded for the {options.what} {', '.join(options.ids)}.",
                 hint="`treadle traces list --json` shows full ids.",
             )
         least = "" if counted.complete else "more than "
         noun = options.what if number == 1 else f"{options.what}s"
         question = f"Permanently delete {least}{number:,} {noun} with {counted.spans:,} spans?"
-        if not options.yes and not _is_confirmed(question):
+        if number and not options.yes and not _is_confirmed(question):
             return ExitStatus.CANCELLED
         gone = delete_selection(store, selection)
     if options.json:
