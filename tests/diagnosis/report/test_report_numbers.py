@@ -409,6 +409,7 @@ def test_cache_miss_states_the_tokens_of_both_calls(tmp_path: Path) -> None:
         "It read 0 of 4,100 tokens from the cache. The preceding call read 3,800 of 4,000."
     )
     assert [each.span_id for each in issue.also] == ["4"]
+    assert issue.severity is Severity.MEDIUM  # two calls with 41 % of all input tokens
 
 
 def test_two_models_in_turn_are_not_a_fault(tmp_path: Path) -> None:
