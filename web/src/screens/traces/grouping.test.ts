@@ -50,6 +50,13 @@ test("what has no value is asked for as such", () => {
   expect(groupName("model", { value: "" })).toBe("(no model)");
 });
 
+test("a group of today has its day in its name", () => {
+  const today = new Date();
+  expect(groupName("time", { value: today.getTime() * MICROSECONDS })).toContain(
+    String(today.getFullYear()),
+  );
+});
+
 test("a group by time is a range, which an earlier choice of time may cut", () => {
   const ten = "since:2026-11-28T10:00:00Z until:2026-11-28T11:00:00Z";
   expect(hour("", "10:00")).toBe(ten);

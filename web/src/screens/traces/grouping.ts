@@ -27,8 +27,11 @@ export function bucketName(seconds: number): string {
   return BUCKETS.find((bucket) => bucket.id === String(seconds))?.name ?? `by ${seconds} s`;
 }
 
+/** Relative to it, each moment has its day and its year: a list of days needs them. */
+const EPOCH = 0;
+
 export function groupName(by: Grouping, { value, name }: Named): string {
-  if (by === "time") return moment(Number(value));
+  if (by === "time") return moment(Number(value), EPOCH);
   if (name) return name;
   return String(value) === "" ? `(no ${by})` : String(value);
 }
