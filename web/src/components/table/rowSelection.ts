@@ -48,7 +48,7 @@ export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<strin
 }
 
 /** The selection of a list. Another `list`, which names the query, has another selection. */
-export function useRowSelection<Row extends { start_us: number }>(
+export function useRowSelection<Row extends { start_us?: number }>(
   list: string,
   rows: readonly Row[],
   idOf: (row: Row) => string,
@@ -59,7 +59,7 @@ export function useRowSelection<Row extends { start_us: number }>(
   const shown = useMemo(() => {
     if (ids !== null) return order.filter((id) => ids.has(id));
     const end = Number(until) * 1_000;
-    return rows.filter((row) => row.start_us < end).map(idOf);
+    return rows.filter((row) => (row.start_us ?? 0) < end).map(idOf);
   }, [order, rows, idOf, ids, until]);
   const selected = useMemo(() => new Set(shown), [shown]);
   const set = (selected: Partial<Selected>) =>
