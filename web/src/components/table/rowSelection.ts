@@ -48,7 +48,7 @@ export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<strin
 }
 
 /** The selection of a list. Another `list`, which names the query, has another selection. */
-export function useRowSelection<Row extends { start_us?: number }>(
+export function useRowSelection<Row extends object>(
   list: string,
   rows: readonly Row[],
   idOf: (row: Row) => string,
@@ -59,7 +59,7 @@ export function useRowSelection<Row extends { start_us?: number }>(
   const shown = useMemo(() => {
     if (ids !== null) return order.filter((id) => ids.has(id));
     const end = Number(until) * 1_000;
-    return rows.filter((row) => (row.start_us ?? 0) < end).map(idOf);
+    return rows.filter((row) => startOf(row) < end).map(idOf);
   }, [order, rows, idOf, ids, until]);
   const selected = useMemo(() => new Set(shown), [shown]);
   const set = (selected: Partial<Selected>) =>
@@ -77,4 +77,9 @@ export function useRowSelection<Row extends { start_us?: number }>(
     selectAll: (total) => set({ ids: null, until: new Date(), total }),
     clear: () => set(NOTHING),
   };
+}
+
+/** The start in Unix microseconds. Groups have none. */
+function startOf(row: object): number {
+  return "start_us" in row ? Number(row.start_us) : 0;
 }
