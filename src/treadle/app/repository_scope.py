@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         ListedSpan,
         RunSummary,
         RunTotals,
-        Skeleton,
-        Summary,
         ThreadSummary,
     )
+    from treadle.traces.store.skeleton import Skeleton
+    from treadle.traces.store.summary import Summary
 
     class Recorded(TraceReader, RecordedCalls, Protocol):
         """The methods of a reader that the tools for traces and experiments use."""

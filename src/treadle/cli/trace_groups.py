@@ -25,7 +25,7 @@ from treadle.traces.amounts import cost, duration, total_cost
 from treadle.traces.list_export import all_groups
 from treadle.traces.nested_groups import NestedGroup, Nesting, nested_groups
 from treadle.traces.query import GroupBy, Grouping, GroupSort, Page, read_grouping
-from treadle.traces.store.queries.groups import HOUR_SECONDS
+from treadle.traces.store.queries.group_rows import HOUR_SECONDS
 from treadle.traces.store.results import Group
 
 _HEADERS = (

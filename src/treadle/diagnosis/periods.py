@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
-from treadle.traces.store.results import Summary
+from treadle.traces.store.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

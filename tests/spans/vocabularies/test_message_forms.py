@@ -184,7 +184,7 @@ def test_model_that_embeds_is_recognised_by_its_name() -> None:
     assert (span.kind, span.input) == (SpanKind.EMBEDDING, '["one", "two"]')
 
 
-def test_reply_without_messages_is_no_reply() -> None:
+def test_output_without_messages_is_not_a_reply() -> None:
     assert replied(output__messages="[]") is None
 
 

@@ -48,17 +48,17 @@ from treadle.traces.amounts import cost, duration, total_cost
 from treadle.traces.list_export import all_runs, all_spans, all_threads
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Page, Query, any_of
+from treadle.traces.store.percentiles import Percentiles
 from treadle.traces.store.results import (
     Hit,
     ListedError,
     ListedSpan,
-    Percentiles,
     RunSummary,
-    Summary,
     Sums,
     ThreadSummary,
 )
 from treadle.traces.store.span_reader import NO_TRACES
+from treadle.traces.store.summary import Summary
 
 if TYPE_CHECKING:
     from treadle.diagnosis.detectors import Finding, Rule

@@ -13,8 +13,9 @@ from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import Step, critical_path, reference
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
-from treadle.traces.store.results import ListedSpan, RunSummary, Summary
+from treadle.traces.store.results import ListedSpan, RunSummary
 from treadle.traces.store.span_reader import SpanReader
+from treadle.traces.store.summary import Summary
 
 MAX_RUNS = 5_000
 """The maximum number of runs from which the efficiency is computed. The newest runs are used."""

@@ -60,7 +60,7 @@ from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.store.results import Summary
+from treadle.traces.store.summary import Summary
 
 MIN_TOKENS = 800
 """The minimum token budget. The figures alone take about 600 tokens."""

@@ -28,7 +28,9 @@ from treadle.toolbox.traces.trace_tool import (
 )
 from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
-from treadle.traces.store.results import ListedSpan, ModelUsage, Percentiles, Summary, ToolUsage
+from treadle.traces.store.percentiles import Percentiles
+from treadle.traces.store.results import ListedSpan
+from treadle.traces.store.summary import ModelUsage, Summary, ToolUsage
 
 _TEXT_CHARACTERS = 120
 

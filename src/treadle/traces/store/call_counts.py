@@ -13,7 +13,8 @@ from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
 from treadle.traces.store.faults import recount_faults
 from treadle.traces.store.revisions import new_revisions
-from treadle.traces.store.sums import SumChanges, TraceState, trace_states
+from treadle.traces.store.sums import SumChanges
+from treadle.traces.store.trace_states import TraceState, trace_states
 
 _NAMES = ", ".join(f"spans.{name}" for name in COLUMNS)
 STORED_ROWS = f"""

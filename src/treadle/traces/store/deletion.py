@@ -23,7 +23,8 @@ from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.segment_builder import renew_after
 from treadle.traces.store.segments import BEFORE_ALL
 from treadle.traces.store.statements import packed
-from treadle.traces.store.sums import SumChanges, trace_states
+from treadle.traces.store.sums import SumChanges
+from treadle.traces.store.trace_states import trace_states
 from treadle.traces.store.writer_thread import Writer
 
 BEGINNING = (-(2**63), 0)

@@ -15,7 +15,8 @@ from treadle.traces.store import statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
 from treadle.traces.store.statements import Text
-from treadle.traces.store.sums import SumChanges, TraceState
+from treadle.traces.store.sums import SumChanges
+from treadle.traces.store.trace_states import TraceState
 
 UNMATCHED_FAULT = """(s.status = 'error' AND NOT EXISTS (
         SELECT 1 FROM spans child INDEXED BY failed_by_parent

@@ -19,7 +19,8 @@ from treadle.traces.store.properties import (
 )
 from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.statements import labels_of
-from treadle.traces.store.sums import SumChanges, TraceState
+from treadle.traces.store.sums import SumChanges
+from treadle.traces.store.trace_states import TraceState
 
 _AT_ONCE = 500
 _ROWS = f"""

@@ -27,7 +27,8 @@ from treadle.traces.store.schema import (
 from treadle.traces.store.segments import SEGMENT_TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED, unpacked
-from treadle.traces.store.sums import HOUR_US, OWN, SumChanges, TraceState, trace_states
+from treadle.traces.store.sums import HOUR_US, OWN, SumChanges
+from treadle.traces.store.trace_states import TraceState, trace_states
 
 VERSION = 16
 """The current version of the schema. Increase it for a new column, counter, table or index.

@@ -1,8 +1,7 @@
 """The results of the store's queries, which are also the JSON of the server and the tools."""
 
 import json
-from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -16,6 +15,7 @@ from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import METADATA_PREFIX, Field, Rows
 from treadle.traces.query.language import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
+from treadle.traces.store.percentiles import Percentiles
 from treadle.traces.store.properties import property_pairs
 from treadle.traces.store.statements import From, Selection, plain
 
@@ -346,114 +346,6 @@ class Hit:
     ranges: tuple[tuple[int, int], ...]
 
 
-Integers = Annotated[list[int], JsonField(as_is=True)]
-KnownIntegers = Annotated[list[int | None], JsonField(as_is=True)]
-
-
-@dataclass(slots=True)
-class Columns:
-    """The spans of a trace as columns.
-
-    Parents come before children, and siblings are sorted by start. `parents` are positions in these
-    lists, or -1 for no parent. `names`, `kinds`, `operations`, `models` and `statuses` are
-    positions in `Skeleton.texts`, or -1 for no value. `starts` are microseconds since the start of
-    the trace. `first_tokens` are microseconds since the start of the span. `costs` are billionths
-    of a US dollar.
-
-    `flags` are sums of powers of two. 1 means that the span is its own ancestor, and 2 that it is a
-    parent that never arrived. 4 means that it ended before it started, and 8 that it is unfinished.
-    16 means that it is outside of the time of its parent. 32 means that it is a call of a model,
-    and a call inside or around it counts instead. 128 means that a span of another trace recorded
-    the same call and counts instead.
-
-    """
-
-    span_ids: Annotated[list[str], JsonField(as_is=True)]
-    parents: Integers
-    depths: Integers
-    names: Integers
-    kinds: Integers
-    operations: Integers
-    models: Integers
-    statuses: Integers
-    starts: KnownIntegers
-    durations: KnownIntegers
-    first_tokens: KnownIntegers
-    input_tokens: KnownIntegers
-    output_tokens: KnownIntegers
-    costs: KnownIntegers
-    flags: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class Skeleton:
-    """A trace without contents.
-
-    `root` is the position of the span that names the trace. This is its true root, or the earliest
-    span until the true root arrives. `start_us` is the first start, and `last_us` is the last known
-    moment. The labels, the user, the release and the metadata are those of the root.
-
-    `revision` is the newest revision of the spans in the skeleton. Later changes are not included.
-    """
-
-    trace_id: str
-    run_id: str
-    thread_id: str
-    start_us: int
-    last_us: int
-    root: int | None
-    labels: tuple[str, ...]
-    user: str | None
-    release: str | None
-    metadata: Mapping[str, str]
-    revision: int
-    texts: tuple[str, ...]
-    columns: Columns
-
-
-def milliseconds(microseconds: int | None) -> float | None:
-    """Return milliseconds with the microseconds as decimals. None stays None."""
-    return None if microseconds is None else microseconds / 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """Percentiles of `n` durations, by the method of the nearest rank.
-
-    All percentiles are None if `n` is 0. The JSON has them in milliseconds.
-    """
-
-    n: int
-    p50_us: Annotated[int | None, JsonField("p50", write=milliseconds)]
-    p95_us: Annotated[int | None, JsonField("p95", write=milliseconds)]
-    p99_us: Annotated[int | None, JsonField("p99", write=milliseconds)]
-    max_us: Annotated[int | None, JsonField("max", write=milliseconds)]
-
-
-RANKS = (50, 95, 99, 100)
-"""The percentiles of `Percentiles`, in percent."""
-
-
-_MANY_VALUES = 10_000
-"""The number of durations from which numpy finds their percentiles in less time."""
-
-
-def percentiles(values: Iterable[int]) -> Percentiles:
-    """Return the percentiles of durations in microseconds."""
-    every = values if isinstance(values, array) else array("q", values)
-    n = len(every)
-    if n == 0:
-        return Percentiles(0, None, None, None, None)
-    ranks = [-(-n * percent // 100) - 1 for percent in RANKS]
-    if n < _MANY_VALUES:
-        ordered = sorted(every)
-        return Percentiles(n, *(ordered[rank] for rank in ranks))
-    import numpy
-
-    parts = numpy.partition(numpy.frombuffer(every, numpy.int64), sorted(set(ranks)))
-    return Percentiles(n, *(int(parts[rank]) for rank in ranks))
-
-
 class DurationsOf(StrEnum):
     """The objects whose durations a group has."""
 
@@ -496,99 +388,6 @@ class RunTotals:
     failed_runs: int
     sums: Annotated[Sums, JsonField(inline=True)]
     duration: Percentiles
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUsage:
-    """The calls of one tool."""
-
-    name: str
-    calls: int
-    failed: int
-    latency: Percentiles
-
-
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """The sums of the spans of one model, and the latency of its counted calls."""
-
-    name: Annotated[str, JsonField("model")]
-    sums: Annotated[Sums, JsonField(inline=True)]
-    latency: Percentiles
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of a set of spans, under the names that the tool `fetch_spans_summary` uses."""
-
-    total_spans: int
-    by_operation: Mapping[str, int]
-    by_status: Mapping[str, int]
-    start_us: int | None
-    last_us: int | None
-    total_duration_ms: float | None
-    busy_ms: float
-    faults: int
-    total_cost: float | None
-    unpriced: int
-    total_input_tokens: int | None
-    total_output_tokens: int | None
-    cached_tokens: int | None
-    cache_write_tokens: int | None
-    reasoning_tokens: int | None
-    unmetered: int
-    models_used: tuple[str, ...]
-    labels_found: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """The figures of a set of spans, and the worst spans.
-
-    `snapshot` is the newest revision of a span, without the spans of Treadle's own calls. `wall_us`
-    is the time from the first start to the last end.
-    """
-
-    snapshot: Annotated[int, JsonField("snapshot_id")]
-    sums: Annotated[Sums, JsonField(omit=True)]
-    start_us: Annotated[int | None, JsonField(omit=True)]
-    last_us: Annotated[int | None, JsonField(omit=True)]
-    wall_us: Annotated[int | None, JsonField(omit=True)]
-    by_operation: Annotated[tuple[tuple[str, int], ...], JsonField(omit=True)]
-    by_status: Annotated[tuple[tuple[str, int], ...], JsonField(omit=True)]
-    latency: Percentiles
-    time_to_first_token: Annotated[Percentiles, JsonField("ttft")]
-    models: Annotated[tuple[ModelUsage, ...], JsonField("model_breakdown")]
-    tools: Annotated[tuple[ToolUsage, ...], JsonField("tool_usage")]
-    labels: Annotated[tuple[LabelCount, ...], JsonField(omit=True)]
-    errors: Annotated[tuple[ListedSpan, ...], JsonField("error_spans")]
-    slowest: Annotated[tuple[ListedSpan, ...], JsonField("slowest_spans")]
-    most_expensive: Annotated[tuple[ListedSpan, ...], JsonField("expensive_spans")]
-
-    @json_property
-    def summary(self) -> Figures:
-        """The summary in the form of `Figures`."""
-        totals = self.sums.totals
-        return Figures(
-            total_spans=totals.spans,
-            by_operation=dict(self.by_operation),
-            by_status=dict(self.by_status),
-            start_us=self.start_us,
-            last_us=self.last_us,
-            total_duration_ms=milliseconds(self.wall_us),
-            busy_ms=self.sums.busy_us / 1_000,
-            faults=self.sums.faults,
-            total_cost=totals.cost,
-            unpriced=totals.unpriced,
-            total_input_tokens=totals.tokens.input,
-            total_output_tokens=totals.tokens.output,
-            cached_tokens=totals.tokens.cached,
-            cache_write_tokens=totals.tokens.cache_write,
-            reasoning_tokens=totals.tokens.reasoning,
-            unmetered=totals.unmetered,
-            models_used=tuple(model.name for model in self.models),
-            labels_found=tuple(label.name for label in self.labels),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
 from treadle.traces.store.statements import Text, labels_of, packed
-from treadle.traces.store.sums import SumChanges, TraceState, trace_states
+from treadle.traces.store.sums import SumChanges
+from treadle.traces.store.trace_states import TraceState, trace_states
 
 _EARLIEST = -(1 << 51)
 _LATEST = (1 << 52) - (1 << 24)  # reserves keys for 34 billion spans that start later

@@ -16,10 +16,10 @@ from treadle.traces.store.results import (
     ListedSpan,
     RunSummary,
     RunTotals,
-    Skeleton,
-    Summary,
     ThreadSummary,
 )
+from treadle.traces.store.skeleton import Skeleton
+from treadle.traces.store.summary import Summary
 
 EVERYTHING = Query()
 """The query that every span matches."""

@@ -45,6 +45,7 @@ from treadle.traces.store.migrations import SCHEMA
 from treadle.traces.store.queries import (
     examinations,
     facets,
+    group_rows,
     groups,
     run_pages,
     run_totals,
@@ -65,14 +66,14 @@ from treadle.traces.store.results import (
     ListedSpan,
     RunSummary,
     RunTotals,
-    Skeleton,
     SpanChange,
-    Summary,
     ThreadSummary,
 )
 from treadle.traces.store.revisions import newest_revision
+from treadle.traces.store.skeleton import Skeleton
 from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 from treadle.traces.store.statements import packed, unpacked
+from treadle.traces.store.summary import Summary
 from treadle.traces.store.writer_thread import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
@@ -218,7 +219,7 @@ class SqliteTraceStore(SpanReader):
         *,
         sort: GroupSort | None = None,
         ascending: bool = False,
-        bucket_seconds: int = groups.HOUR_SECONDS,
+        bucket_seconds: int = group_rows.HOUR_SECONDS,
         figures: bool = False,
         limit: int = 50,
         offset: int = 0,

@@ -14,9 +14,11 @@ from tests.traces.store.queries.small_segments import segment_constantly
 from treadle.errors import UsageError
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
 from treadle.traces.query import GroupBy, Grouping, GroupSort, MetadataKey, Sort, SortKey
+from treadle.traces.store.percentiles import Percentiles
 from treadle.traces.store.queries import span_pages, span_sources
 from treadle.traces.store.queries.summaries import TOP
-from treadle.traces.store.results import DurationsOf, Group, Percentiles, Summary, Sums
+from treadle.traces.store.results import DurationsOf, Group, Sums
+from treadle.traces.store.summary import Summary
 
 BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 

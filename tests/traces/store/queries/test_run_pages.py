@@ -19,8 +19,9 @@ from tests.traces.store.queries.random_spans import random_query
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
+from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries import run_pages
-from treadle.traces.store.results import ListedError, RunSummary, ThreadSummary, percentiles
+from treadle.traces.store.results import ListedError, RunSummary, ThreadSummary
 
 SEEDS = st.integers(0, 1 << 32)
 _OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)

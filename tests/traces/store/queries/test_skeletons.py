@@ -15,7 +15,7 @@ from treadle.json_values import to_json
 from treadle.spans.span import Span, SpanKind
 from treadle.traces import SqliteTraceStore
 from treadle.traces.store.queries.skeletons import Flag
-from treadle.traces.store.results import Skeleton
+from treadle.traces.store.skeleton import Skeleton
 
 
 @pytest.fixture

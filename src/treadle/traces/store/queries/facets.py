@@ -28,7 +28,8 @@ from treadle.traces.query.conditions import (
 from treadle.traces.store.properties import property_pairs
 from treadle.traces.store.queries import segment_figures, segment_scan
 from treadle.traces.store.queries.conditions import Sql, listing, register_holds, resolved
-from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
+from treadle.traces.store.queries.group_rows import value_rows
+from treadle.traces.store.queries.groups import SHOWN_LABEL
 from treadle.traces.store.queries.run_pages import fitting_rows
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import Source, spans_in_all, whole_source

@@ -11,17 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
 from treadle.traces.store import statements
+from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries import segment_scan, segment_sums
 from treadle.traces.store.queries.conditions import ALL, Sql, joined
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import JOINED, Source, whole_source
-from treadle.traces.store.results import (
-    DURATION_OF_ROOT,
-    STATUS_OF_ROOT,
-    DurationsOf,
-    Group,
-    percentiles,
-)
+from treadle.traces.store.results import DURATION_OF_ROOT, STATUS_OF_ROOT, DurationsOf, Group
 from treadle.traces.store.segments import SHAPES, row_of_shape
 from treadle.traces.store.statements import plain
 

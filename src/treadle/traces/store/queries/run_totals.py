@@ -4,15 +4,10 @@ import sqlite3
 
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.counters import COUNTER_NAMES
+from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries.conditions import register_holds, resolved
 from treadle.traces.store.queries.run_pages import matching_runs
-from treadle.traces.store.results import (
-    DURATION_OF_ROOT,
-    STATUS_OF_ROOT,
-    RunTotals,
-    percentiles,
-    sums,
-)
+from treadle.traces.store.results import DURATION_OF_ROOT, STATUS_OF_ROOT, RunTotals, sums
 
 _SUMS = ", ".join(f"sum(g.{name})" for name in COUNTER_NAMES)
 

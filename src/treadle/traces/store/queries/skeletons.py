@@ -8,14 +8,8 @@ from typing import NamedTuple
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
 from treadle.spans.totals import CALL_KINDS
-from treadle.traces.store.results import (
-    Columns,
-    Skeleton,
-    metadata_in,
-    release_in,
-    shown_labels,
-    user_in,
-)
+from treadle.traces.store.results import metadata_in, release_in, shown_labels, user_in
+from treadle.traces.store.skeleton import Columns, Skeleton
 from treadle.traces.store.statements import packed, plain
 
 

@@ -21,23 +21,15 @@ from treadle.traces.query.conditions import (
     SortKey,
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
+from treadle.traces.store.percentiles import RANKS, Percentiles, percentiles
 from treadle.traces.store.queries import segment_figures, segment_scan
 from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.queries.span_pages import conditions, spans_page
 from treadle.traces.store.queries.span_sources import Source, whole_source
-from treadle.traces.store.results import (
-    RANKS,
-    LabelCount,
-    ModelUsage,
-    Percentiles,
-    Summary,
-    Sums,
-    ToolUsage,
-    percentiles,
-    sums,
-)
+from treadle.traces.store.results import LabelCount, Sums, sums
 from treadle.traces.store.statements import pack_text, packed, plain
+from treadle.traces.store.summary import ModelUsage, Summary, ToolUsage
 
 if TYPE_CHECKING:
     from treadle.traces.store.segments import Array
