@@ -50,7 +50,7 @@ def work_on_prices(served: Served) -> tuple[str, str]:
             "    return rounded(fare.base * (1 + fare.tax_rate))\n"
             "```\n\n"
             "A seat of €106.9893 becomes €106.99, and nine of them €962.91 instead of €962.90. "
-            "Rounding once, in `total`, mends it; the cart and the receipt then agree by "
+            "Rounding once, in `total`, fixes it; the cart and the receipt then agree by "
             "themselves.",
             tokens=(4_260, 148),
             took=1.2,

@@ -161,7 +161,9 @@ class SearchScreen(Picker[FoundCode, FoundCode]):
         if query != self.query_text:  # the person typed on
             return self._rows
         results = await self._workbench.search(query, top_k=_RESULTS)
-        self._summary = f"{len(results.results)} results in {results.took * 1e3:.0f} ms"
+        number = len(results.results)
+        noun = "result" if number == 1 else "results"
+        self._summary = f"{number} {noun} in {results.took * 1e3:.0f} ms"
         found = [FoundCode.of(result, result.reason) for result in results.results]
         notes = [_note(number, note) for number, note in enumerate(results.notes)]
         self._rows = [*map(_row, range(1, len(found) + 1), found), *notes]

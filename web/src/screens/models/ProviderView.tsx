@@ -52,7 +52,7 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
           [
             "Configured",
             provider.origin.layer === "default"
-              ? "detected by its name"
+              ? "built in"
               : originWords(provider.origin),
           ],
           ["Configured models", visible(provider.models.join(", "))],
