@@ -210,6 +210,8 @@ def test_records_are_labelled_and_deleted_by_ids_and_by_queries(home: Path) -> N
     assert traces(home, "label", "run", ids[0]).status == 2
     assert traces(home, "label", "run", ids[0], "--add", "budget:x").status == 2
     assert traces(home, "delete", "run", ids[0], "--query", "x", "--yes").status == 2
+    assert traces(home, "label", "run", ids[0], "--add", "  ").status == 2
+    assert traces(home, "delete", "run", "--query", " ", "--yes").status == 2
     gone = json.loads(
         traces(home, "delete", "run", "--query", "not label:*keep*", "--yes", "--json").out
     )

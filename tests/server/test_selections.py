@@ -30,7 +30,8 @@ async def test_selected_rows_are_counted_labelled_and_deleted(repo: Path) -> Non
         made("bad", trace_id="t4", run_id="r4", thread_id="alone", status=SpanStatus.ERROR),
     )
     async with serving(repo) as served:
-        of_two = {"rows": "runs", "ids": ["r1", "r2", "unknown"]}
+        repeated = [*("r1", "r2"), *(f"unknown {number}" for number in range(600)), "r1"]
+        of_two = {"rows": "runs", "ids": repeated}
         assert await post(served, "count", of_two) == {
             "rows": 2, "traces": None, "spans": 4, "complete": True,
         }  # fmt: skip

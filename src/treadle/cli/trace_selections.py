@@ -39,8 +39,9 @@ def label_traces(options: argparse.Namespace) -> int:
     """Change the labels of the selected records, and return the exit status."""
     from treadle.traces.selection import label_selection, trace_ids
 
-    labels = [*options.add, *options.remove]
-    if not labels:
+    add, remove = ([label.strip() for label in each] for each in (options.add, options.remove))
+    labels = [*add, *remove]
+    if not labels or not all(labels):
         raise UsageError("No label is given.", hint="Pass --add LABEL or --remove LABEL.")
     if reserved := set(labels) - {*given_labels(labels)}:
         raise UsageError(f"Treadle sets the label {min(reserved)!r} itself.")
@@ -49,12 +50,9 @@ def label_traces(options: argparse.Namespace) -> int:
         selection = _selection(store, options)
         if options.what == "trace":
             found = trace_ids(store, selection)
-            edits = {"add": options.add, "remove": options.remove}
-            changed = store.label(traces=found, **edits, at_us=now_us)
+            changed = store.label(traces=found, add=add, remove=remove, at_us=now_us)
         else:
-            changed = label_selection(
-                store, selection, add=options.add, remove=options.remove, now_us=now_us
-            ).spans
+            changed = label_selection(store, selection, add=add, remove=remove, now_us=now_us).spans
     if options.json:
         print_json({"spans": changed})
     else:
@@ -117,6 +115,10 @@ def _selection(store: "SqliteTraceStore", options: argparse.Namespace) -> "Selec
         )
     rows = _ROWS[options.what]
     if options.query is not None:
+        if not options.query.strip():
+            raise UsageError(
+                "The query is empty.", hint="To select all records, pass --query 'name:*'."
+            )
         query = parse_query(options.query, now_us=time.time_ns() // 1_000)
         return Selection(rows, query=store.whole_trace_ids(query))
     if options.what == "trace":

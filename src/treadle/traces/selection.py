@@ -142,8 +142,9 @@ def _pages(store: SqliteTraceStore, selection: Selection) -> Iterator[Sequence[R
             cursor = page.pagination.next_cursor
             if cursor is None:
                 return
-    for start in range(0, len(selection.ids), _AT_ONCE):
-        ids = selection.ids[start : start + _AT_ONCE]
+    every = tuple(dict.fromkeys(selection.ids))
+    for start in range(0, len(every), _AT_ONCE):
+        ids = every[start : start + _AT_ONCE]
         if selection.rows is not Rows.SPANS:
             field = Field.RUN if selection.rows is Rows.RUNS else Field.THREAD
             yield read(Query((any_of(field, ids),)), limit=_AT_ONCE).data

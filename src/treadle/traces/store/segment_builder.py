@@ -30,6 +30,9 @@ def advance(connection: sqlite3.Connection) -> bool:
     """Write one segment if necessary. Returns whether a segment was written."""
     if connection.execute(_MANY_CHANGED, (MAX_CHANGED,)).fetchone():
         with transaction(connection):
+            # Another process may have written the segments again before this transaction.
+            if not connection.execute(_MANY_CHANGED, (MAX_CHANGED,)).fetchone():
+                return False
             _renew_most_changed(connection)
         return True
     _, covered = connection.execute(_STATE, (BEFORE_ALL,)).fetchone()

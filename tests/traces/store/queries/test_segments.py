@@ -1,5 +1,10 @@
 """Sums that are read from segments, after the spans of these segments changed."""
 
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -14,9 +19,13 @@ from tests.traces.store.queries import naive
 from tests.traces.store.queries.random_spans import random_span
 from tests.traces.store.queries.small_segments import segment_constantly
 from tests.traces.store.queries.test_groups import GROUPINGS, plain
+from treadle.database import transaction
+from treadle.events.types import Usage
 from treadle.traces import SqliteTraceStore
 from treadle.traces.own_spans import OF_OTHERS
-from treadle.traces.query import Field, GroupBy, Query, any_of
+from treadle.traces.query import Field, GroupBy, MetadataKey, Query, any_of, parse_query
+from treadle.traces.store import segment_builder
+from treadle.traces.store.queries import segment_scan
 
 READ_FROM_SEGMENTS = Query((any_of(Field.NAME, ["a name that no span has"], negated=True),))
 """Matches all spans, but the stored sums cannot answer it."""
@@ -70,3 +79,65 @@ def test_file_has_no_bytes_of_deleted_spans_in_segments(
 
     assert found.data == ()
     assert b"confidential" not in path.read_bytes()
+
+
+def test_segment_that_another_process_wrote_again_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    segment_constantly(monkeypatch)
+    path = tmp_path / "traces.db"
+    spans = [
+        span(str(each), trace_id=f"t{each}", start_us=each, end_us=9 + each) for each in range(30)
+    ]
+    with closing(SqliteTraceStore.open(path)) as store:
+        for each in spans:
+            store.write([each]).result()
+
+        @contextmanager
+        def later(connection: sqlite3.Connection) -> Iterator[None]:
+            monkeypatch.setattr(segment_builder, "transaction", transaction)
+            with closing(SqliteTraceStore.open(path)) as other:
+                other.write([replace(spans[0], output="a longer version")]).result()
+            with transaction(connection):
+                yield
+
+        monkeypatch.setattr(segment_builder, "transaction", later)
+        with caplog.at_level(logging.WARNING):
+            store.write([replace(each, output="longer") for each in spans[:6]]).result()
+
+    assert caplog.messages == []
+
+
+def test_tokens_of_a_filter_are_added_without_overflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment_constantly(monkeypatch)
+    counts = ((1 << 63) - 1, 3)
+    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+        for each in range(30):
+            one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)
+            store.write([replace(one, tokens=Usage(*(counts if each % 2 else (2, 3))))]).result()
+        assert segments_of(store)
+
+        for query, expected in (("tokens>=6", 15), ("tokens<=1000", 15)):
+            found = store.groups(GroupBy.OPERATION, parse_query(query, now_us=0)).data
+            assert [group.sums.totals.spans for group in found] == [expected]
+
+
+@pytest.mark.parametrize("fewest", [0, 1 << 60])
+def test_values_that_differ_after_a_nul_are_different_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int
+) -> None:
+    segment_constantly(monkeypatch)
+    monkeypatch.setattr(segment_scan, "FEWEST_SPANS", fewest)
+    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+        for each in range(30):
+            value = "a\0b" if each % 3 else "a"
+            one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)
+            given = replace(one, user=value, metadata={"key": value}, labels=(value,))
+            store.write([given]).result()
+
+        for by in (GroupBy.USER, GroupBy.LABEL, MetadataKey("key")):
+            page = store.groups(by, READ_FROM_SEGMENTS, figures=True)
+            found = {group.value: (group.sums.totals.spans, group.runs) for group in page.data}
+            assert found == {"a\0b": (20, 20), "a": (10, 10)}

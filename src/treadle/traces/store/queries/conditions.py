@@ -58,10 +58,28 @@ def text_term(condition: Condition) -> TextTerm:
 def register_holds(connection: sqlite3.Connection) -> None:
     """Add the SQL function `holds`: whether the case-folded text contains a literal.
 
-    Also add the function `number_in`, which returns the number that a text is, or NULL.
+    Also add the function `number_in`, which returns the number that a text is, or NULL, and the
+    function of `member`.
     """
     connection.create_function("holds", 2, _holds, deterministic=True)
     connection.create_function("number_in", 1, _number_in, deterministic=True)
+    connection.create_function("json_member", 2, _json_member, deterministic=True)
+
+
+def member(column: str) -> str:
+    """Return SQL for the text of the member `e` of the JSON in `column`, as bytes.
+
+    SQLite cuts a text of JSON at its first NUL, and decodes a lone surrogate to text that is not
+    valid UTF-8.
+    """
+    return (
+        f"CASE WHEN instr({column}, '\\u0000') THEN json_member({column}, e.key)"
+        " ELSE CAST(e.value AS BLOB) END"
+    )
+
+
+def _json_member(text: str, key: str | int) -> bytes:
+    return str(json.loads(text)[key]).encode("utf-8", "surrogatepass")
 
 
 def _holds(text: str | bytes | None, literal: str) -> bool:

@@ -13,7 +13,7 @@ from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Quer
 from treadle.traces.store import statements
 from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries import segment_scan, segment_sums
-from treadle.traces.store.queries.conditions import ALL, Sql, joined
+from treadle.traces.store.queries.conditions import ALL, Sql, joined, member
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import JOINED, Source, whole_source
 from treadle.traces.store.results import DURATION_OF_ROOT, STATUS_OF_ROOT, DurationsOf, Group
@@ -57,7 +57,7 @@ def value_of(by: Grouping, bucket_us: int) -> Sql:
     The value is '' if the span has none.
     """
     if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
-        found = "SELECT e.value FROM json_each(s.properties) e WHERE e.key = ?"
+        found = f"SELECT {member('s.properties')} FROM json_each(s.properties) e WHERE e.key = ?"
         return Sql(f"CAST(coalesce(({found}), '') AS BLOB)", (by.value,))
     columns = {
         GroupBy.TIME: f"s.start_us - ((s.start_us % {bucket_us}) + {bucket_us}) % {bucket_us}",
@@ -65,7 +65,7 @@ def value_of(by: Grouping, bucket_us: int) -> Sql:
         GroupBy.OPERATION: "s.operation",
         GroupBy.THREAD: "r.thread_id",
         GroupBy.RUN: "t.run_id",
-        GroupBy.LABEL: "CAST(e.value AS BLOB)",
+        GroupBy.LABEL: member("s.labels"),
     }
     return Sql(columns[by])
 

@@ -22,7 +22,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.queries import segment_scan, segment_sums
-from treadle.traces.store.queries.conditions import Sql, joined, listing
+from treadle.traces.store.queries.conditions import Sql, joined, listing, member
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import HOUR_US, Source, whole_source
 from treadle.traces.store.statements import plain
@@ -45,11 +45,6 @@ _VALUES = {
     GroupBy.RUN: "t.run_id",
 }
 
-_OF_JSON = "CAST(e.value AS BLOB)"
-"""The value of a label or a property.
-
-SQLite decodes a lone surrogate in JSON to text that is not valid UTF-8.
-"""
 
 _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
@@ -365,9 +360,9 @@ def _from_source(source: Source, by: Grouping, query: Query, bucket_us: int) -> 
     where = conditions(source, query)
     values = ""
     if by is GroupBy.LABEL:
-        value, values = _OF_JSON, "CROSS JOIN json_each(s.labels) e"
+        value, values = member("s.labels"), "CROSS JOIN json_each(s.labels) e"
     elif name := property_of(by):
-        value, values = _OF_JSON, "CROSS JOIN json_each(s.properties) e"
+        value, values = member("s.properties"), "CROSS JOIN json_each(s.properties) e"
         where = joined((where, Sql("e.key = ?", (name,))))
     return Sql(
         f"SELECT {value} AS value, {CONTRIBUTIONS} FROM {tables.text} {values} WHERE {where.text}",

@@ -273,13 +273,15 @@ def _fitting_numbers(spans: Matches, condition: Condition) -> "Array":
     if not there:
         return numpy.zeros(len(spans), bool)
     values, known, _ = there[0]
+    if sum(part.most for part in there) >= 1 << 63:
+        values = values.astype(object)  # sums of integers of any size
     for more, more_known, _ in there[1:]:
         values = values + more
         known = None if known is None or more_known is None else known | more_known
     if condition.operator is Operator.IS:
         fits = numpy.isin(values, numpy.array([int(each) for each in condition.values]))
     else:
-        fits = COMPARISONS[condition.operator](values, int(condition.values[0]))
+        fits = COMPARISONS[condition.operator](values, int(condition.values[0])).astype(bool)
     return fits if known is None else fits & known
 
 
