@@ -165,6 +165,20 @@ def test_summary_states_the_most_important_differences_in_one_line() -> None:
     )
 
 
+def test_summary_states_another_release_and_another_system_message() -> None:
+    a = trace(call(1, ASKED, "It rains.", release="1.4"))
+    instructed = [{"role": "system", "content": "Explain."}, *ASKED[1:]]
+    b = trace(call(1, instructed, "It rains.", release="1.5"))
+
+    comparison = compared(a, b)
+    assert (comparison.a.releases, comparison.b.releases) == (("1.4",), ("1.5",))
+    assert comparison.summary.startswith(
+        "Same question. Release 1.5 instead of 1.4, other system message"
+    )
+    assert "other system message" not in compared(a, a).summary
+    assert compared(a, trace(call(1, ASKED, "Sun."))).same_instructions is True
+
+
 def test_summary_of_one_run_with_itself_states_that_it_is_the_same() -> None:
     one = trace(call(1, ASKED, "x"))
 

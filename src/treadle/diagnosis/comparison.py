@@ -19,8 +19,8 @@ from treadle.diagnosis.comparison_records import (
     ToolCount,
     TraceComparison,
 )
-from treadle.diagnosis.comparison_summary import summarize
-from treadle.diagnosis.span_messages import Message, messages_in, tool_name
+from treadle.diagnosis.comparison_summary import SameTexts, summarize
+from treadle.diagnosis.span_messages import Message, Role, messages_in, read, tool_name
 from treadle.diagnosis.span_text import indented, message_lines, repeated_messages
 from treadle.events.types import Usage
 from treadle.spans.forest import arrange
@@ -70,19 +70,23 @@ def compare(
     calls_a, calls_b = _tool_calls(steps_a), _tool_calls(steps_b)
     differ = _Differ()
     a, b = _side(subject_a, traces_a), _side(subject_b, traces_b)
-    same_question = _same(_question(traces_a[0]), _question(traces_b[0]))
-    same_answer = _same(_answer(traces_a[-1]), _answer(traces_b[-1]))
+    same = SameTexts(
+        question=_same(_question(traces_a[0]), _question(traces_b[0])),
+        instructions=_same(_instructions(traces_a), _instructions(traces_b)),
+        answer=_same(_answer(traces_a[-1]), _answer(traces_b[-1])),
+    )
     tools = tuple(
         ToolCount(name, calls_a[name], calls_b[name]) for name in sorted(calls_a | calls_b)
     )
     return TraceComparison(
         a=a,
         b=b,
-        same_question=same_question,
-        same_answer=same_answer,
+        same_question=same.question,
+        same_instructions=same.instructions,
+        same_answer=same.answer,
         tools=tools,
         steps=tuple(_compared(one, other, differ) for one, other in _aligned(steps_a, steps_b)),
-        summary=summarize(a, b, tools, same_question, same_answer),
+        summary=summarize(a, b, tools, same),
     )
 
 
@@ -103,6 +107,7 @@ def _side(subject: Subject, traces: Sequence[Trace]) -> ComparedSide:
                 span.model for span in spans if span.kind is SpanKind.MODEL and span.model
             )
         ),
+        releases=tuple(dict.fromkeys(span.release for span in spans if span.release)),
         totals=_added([totals(trace.spans, trace.same_calls) for trace in traces]),
     )
 
@@ -118,6 +123,20 @@ def _question(trace: Trace) -> str:
         calls = (span.input for span in trace.spans if span.kind is SpanKind.MODEL)
         asked = next(filter(None, calls), None)
     return newest_text(asked, search_text(asked))
+
+
+def _instructions(traces: Sequence[Trace]) -> str:
+    """Return the system messages of the first model call that has an input."""
+    calls = (
+        span
+        for trace in traces
+        for span in trace.spans
+        if span.kind is SpanKind.MODEL and span.input
+    )
+    first = next(calls, None)
+    if first is None:
+        return ""
+    return "\n".join(text.text for text in read(first).texts if text.role is Role.SYSTEM)
 
 
 def _answer(trace: Trace) -> str:

@@ -83,6 +83,7 @@ class ComparedSide:
     duration_us: int
     unfinished: int
     models: tuple[str, ...]
+    releases: tuple[str, ...]
     totals: Totals
 
 
@@ -99,12 +100,14 @@ class ToolCount:
 class TraceComparison:
     """The differences between two traces, runs or threads.
 
-    `same_question` and `same_answer` are None if one side has no question or no answer.
+    `same_question`, `same_instructions` and `same_answer` are None if one side does not have that
+    text. The instructions are the system messages of the first model call.
     """
 
     a: ComparedSide
     b: ComparedSide
     same_question: bool | None
+    same_instructions: bool | None
     same_answer: bool | None
     tools: tuple[ToolCount, ...]
     steps: tuple[ComparedStep, ...]

@@ -1,24 +1,35 @@
 """States the most important differences between two traces, runs or threads in one line."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from treadle.diagnosis.comparison_records import ComparedSide, ToolCount
 from treadle.events.types import Usage
 from treadle.traces.amounts import cost, duration
 
 
+@dataclass(frozen=True, slots=True)
+class SameTexts:
+    """Whether both sides have the same texts. None: one side does not have the text."""
+
+    question: bool | None
+    instructions: bool | None
+    answer: bool | None
+
+
 def summarize(
     a: ComparedSide,
     b: ComparedSide,
     tools: Sequence[ToolCount],
-    same_question: bool | None,
-    same_answer: bool | None,
+    same: SameTexts,
 ) -> str:
     """Return the differences of B from A as one or two sentences."""
     if a.subject == b.subject:
         return f"A and B are the same {a.subject.kind}."
-    facts = [*_facts(a, b, tools), *_same_or_other(same_answer, "answer")]
-    sentences = (", ".join(_same_or_other(same_question, "question")), ", ".join(facts))
+    instructions = ["other system message"] if same.instructions is False else []
+    facts = [*_names(a, b), *instructions, *_facts(a, b, tools)]
+    facts += _same_or_other(same.answer, "answer")
+    sentences = (", ".join(_same_or_other(same.question, "question")), ", ".join(facts))
     return " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences if each)
 
 
@@ -27,10 +38,14 @@ def _same_or_other(same: bool | None, noun: str) -> Iterator[str]:
         yield f"{'same' if same else 'other'} {noun}"
 
 
-def _facts(a: ComparedSide, b: ComparedSide, tools: Sequence[ToolCount]) -> Iterator[str]:
+def _names(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     if a.status != b.status:
         yield f"status {b.status} instead of {a.status}"
-    yield from _models(a.models, b.models)
+    yield from _replaced("release", a.releases, b.releases)
+    yield from _replaced("model", a.models, b.models)
+
+
+def _facts(a: ComparedSide, b: ComparedSide, tools: Sequence[ToolCount]) -> Iterator[str]:
     yield from _more(b.totals.model_calls - a.totals.model_calls, "model call")
     calls = b.totals.tool_calls - a.totals.tool_calls
     yield from _more(calls, "tool call")
@@ -48,15 +63,15 @@ def _facts(a: ComparedSide, b: ComparedSide, tools: Sequence[ToolCount]) -> Iter
         yield _signed(more, cost(abs(more)))
 
 
-def _models(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    removed = ", ".join(model for model in a if model not in b)
-    added = ", ".join(model for model in b if model not in a)
+def _replaced(noun: str, a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    removed = ", ".join(name for name in a if name not in b)
+    added = ", ".join(name for name in b if name not in a)
     if added and removed:
-        yield f"model {added} instead of {removed}"
+        yield f"{noun} {added} instead of {removed}"
     elif added:
-        yield f"also model {added}"
+        yield f"also {noun} {added}"
     elif removed:
-        yield f"without model {removed}"
+        yield f"without {noun} {removed}"
 
 
 def _more(number: int, noun: str) -> Iterator[str]:

@@ -32,6 +32,9 @@ def comparison_lines(comparison: TraceComparison) -> Iterator[str]:
         if side.models:
             noun = "model" if len(side.models) == 1 else "models"
             yield f"   {noun}: {one_line(', '.join(side.models))}"
+        if side.releases:
+            noun = "release" if len(side.releases) == 1 else "releases"
+            yield f"   {noun}: {one_line(', '.join(side.releases))}"
         yield f"   {_side(side)}"
     tools = [tool for tool in comparison.tools if tool.a != tool.b]
     if tools:

@@ -65,6 +65,7 @@ function figuresOf({ a, b, tools }: TraceComparison): Figure[] {
     <StatusBadge status={runStatus(side.status, side.last_us)} />
   );
   const models = (side: ComparedSide) => visible(side.models.join(", ")) || "–";
+  const releases = (side: ComparedSide) => visible(side.releases.join(", ")) || "–";
   const started = (side: ComparedSide) => (
     <time title={exactMoment(side.start_us)}>{moment(side.start_us)}</time>
   );
@@ -83,6 +84,13 @@ function figuresOf({ a, b, tools }: TraceComparison): Figure[] {
       b: models(b),
       difference: "other model",
       isSame: models(a) === models(b),
+    },
+    {
+      name: "Release",
+      a: releases(a),
+      b: releases(b),
+      difference: "other release",
+      isSame: releases(a) === releases(b),
     },
     amount("Duration", a.duration_us, b.duration_us, duration),
     amount("Model calls", a.totals.model_calls, b.totals.model_calls, count),
