@@ -163,10 +163,13 @@ def test_two_releases_are_compared(browser: Browser, tmp_path: Path) -> None:
         page.get_by_role("columnheader", name="Failed runs").get_by_role("button").click()
         expect(page).to_have_url(re.compile("groupSort=failed_runs"))
         expect(rows(page).first).to_contain_text("10 (50.0 %)")
+        page.get_by_role("columnheader", name="Failed runs").get_by_role("button").click()
+        expect(rows(page).last).to_contain_text("10 (50.0 %)")  # the older release is below
         for release in ("1.4", "1.5"):
             row(page, release).get_by_role("checkbox").click()
         compared = page.get_by_label("Compared groups")
         failed = compared.get_by_role("row", name="Failed runs")
+        expect(compared.get_by_role("columnheader").last).to_have_text("Change from 1.4 to 1.5")
         expect(failed).to_contain_text("\N{MINUS SIGN}40.0 points, 95 % interval")
         expect(failed).not_to_contain_text("chance")
         assert serious_faults(page) == []

@@ -196,7 +196,11 @@ QUESTION = """coalesce(s.input_preview, (
 
 @dataclass(frozen=True, slots=True)
 class ListedError:
-    """The span that caused an error of a run, with the beginning of its message."""
+    """The span that caused an error of a run, with the beginning of its message.
+
+    Many instrumentations begin the message with the type, which `error_type` already has.
+    `message` is without that type.
+    """
 
     trace_id: str
     span_id: str

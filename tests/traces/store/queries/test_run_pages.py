@@ -248,6 +248,13 @@ def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it() -> Non
     )
 
 
+def test_lists_state_the_type_of_an_error_once() -> None:
+    failed = replace(span("root"), status=SpanStatus.ERROR, error="KeyError: 'fare'")
+    with stored_spans([replace(failed, attributes={"error.type": "KeyError"})]) as store:
+        (run,) = store.runs().data
+    assert run.error == ListedError("trace", "root", failed.name, "KeyError", "'fare'")
+
+
 def test_run_without_its_root_is_found_as_unfinished() -> None:
     with stored_spans([span("child", "root")]) as store:
         assert not store.runs(parse_query("status:ok", now_us=0)).data

@@ -15,19 +15,22 @@ interface Props {
 }
 
 export function GroupComparison({ by, parts, chosen }: Props) {
-  const [a, b, ...others] = chosen;
-  if (!a) return null;
-  if (!b || others.length > 0) {
+  if (chosen.length === 0) return null;
+  const nameOf = (group: GroupRow) =>
+    [group.outer && groupName(by, group.outer), groupName(group.outer ? (parts ?? by) : by, group)]
+      .filter(Boolean)
+      .join(", ");
+  // By name, so that release 1.4 is before 1.5, however the table is sorted.
+  const [a, b, ...others] = chosen.toSorted((one, other) =>
+    nameOf(one).localeCompare(nameOf(other), "en", { numeric: true }),
+  );
+  if (!a || !b || others.length > 0) {
     return (
       <section className={styles.comparison} aria-label="Compared groups">
         <p className={styles.hint}>Select exactly two groups to compare their figures.</p>
       </section>
     );
   }
-  const nameOf = (group: GroupRow) =>
-    [group.outer && groupName(by, group.outer), groupName(group.outer ? (parts ?? by) : by, group)]
-      .filter(Boolean)
-      .join(", ");
   return (
     <section className={styles.comparison} aria-label="Compared groups">
       <table>
@@ -36,7 +39,7 @@ export function GroupComparison({ by, parts, chosen }: Props) {
             <th scope="col" aria-label="Figure" />
             <th scope="col">{visible(nameOf(a))}</th>
             <th scope="col">{visible(nameOf(b))}</th>
-            <th scope="col">Difference</th>
+            <th scope="col">{`Change from ${visible(nameOf(a))} to ${visible(nameOf(b))}`}</th>
           </tr>
         </thead>
         <tbody>

@@ -162,7 +162,11 @@ def _error(connection: sqlite3.Connection, run_id: object) -> ListedError | None
     for statement in (_FIRST_FAULT, _FIRST_FAILED):
         found = connection.execute(statement, (run_id,)).fetchone()
         if found is not None:
-            return ListedError(*map(plain, found))
+            error = ListedError(*map(plain, found))
+            if error.error_type and error.message:
+                message = error.message.removeprefix(f"{error.error_type}: ")
+                error = replace(error, message=message)
+            return error
     return None
 
 
