@@ -2,11 +2,12 @@
 
 Run: python -m bench.traces.properties PATH --spans 100000 1000000
 
-PATH is the SQLite file of a store. It is filled up to each number of spans and then measured.
-Traces have ten spans over four weeks. One tenant has two fifths of the traces, and the rarest ones
-have a few. The root of a trace states the user, the tenant, the release and a label. Half of the
-traces state the first three on every span, as some clients do. The last column has the same
-figures of the largest store without segments (`store/segments.py`).
+PATH is the SQLite file of a store. The store is filled up to each number of spans and then
+measured. Each trace has ten spans, and the traces of a million spans are spread over four weeks.
+One tenant has two fifths of the traces, and each of the rarest tenants has a few traces. The root
+of a trace states the user, the tenant, the release and a label. In half of the traces, every span
+states the user, the tenant and the release, as some clients do. The last column has the figures of
+the largest store if queries do not use segments (`store/segments.py`).
 """
 
 import argparse
@@ -44,12 +45,12 @@ COMMON_TENANT, RARE_TENANT = "tenant-0", f"tenant-{TENANTS - 1}"
 COMMON_USER, RARE_USER = "user-0", f"user-{USERS - 1}"
 BEGIN_US = 1_791_000_000_000_000
 GAP_US = 24_000_000
-"""Between two traces: 100,000 of them, a million spans, spread over four weeks."""
+"""The time between the starts of two traces. 100,000 traces are spread over four weeks."""
 
 THREAD_TRACES = 4
 LABELS = ("production", "staging", "nightly", "search", "support")
 OWN_EVERY = 50
-"""One of this many traces is of Treadle's own analyst, so lists and groups leave it out."""
+"""One of this many traces is of Treadle's own analyst. `OF_OTHERS` leaves these traces out."""
 
 WITHOUT_SEGMENTS = "without segments"
 REPEATS = 5
@@ -59,7 +60,7 @@ _TENANT_WEIGHTS = tuple(accumulate([130.0] + [1.0] * (TENANTS - 10) + [0.05] * 9
 
 
 def spans(first: int, count: int) -> Iterator[list[Span]]:
-    """Batches of the spans of `count` traces. The same number gives the same trace."""
+    """Yield batches of the spans of `count` traces. A trace depends only on its number."""
     batch: list[Span] = []
     for number in range(first, first + count):
         batch += _trace(number)

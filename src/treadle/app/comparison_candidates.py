@@ -13,9 +13,9 @@ from treadle.traces.subjects import Subject, SubjectKind, find_subject
 
 _OF_EACH_REASON = 5
 _READ = 50
-"""The number of newest rows that are searched for a reason."""
+"""The maximum number of rows that are read to find the candidates of one reason."""
 _SEARCHED = 200
-"""The number of characters of a question that are searched."""
+"""The store is searched for this many characters at the beginning of a question."""
 
 
 class CandidateReason(StrEnum):
@@ -54,7 +54,7 @@ class ComparisonCandidates:
 
 
 def comparison_candidates(store: SqliteTraceStore, reference: str) -> ComparisonCandidates:
-    """Return the candidates for the trace, run or thread with an id.
+    """Return the candidates for the trace, run or thread with the id `reference`.
 
     Raises NotFoundError and UsageError as `find_subject` does.
     """

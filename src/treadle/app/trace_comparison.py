@@ -1,4 +1,4 @@
-"""Compares two recorded traces, runs or threads."""
+"""Compares two recorded traces, runs, threads or spans."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,10 @@ from treadle.traces import SqliteTraceStore
 from treadle.traces.subjects import Subject, find_subject, traces_of
 
 _MAX_SPANS = 10_000
-"""The maximum number of spans of one side, since both sides are in memory."""
+"""The maximum number of spans of one side.
+
+The number is limited because both sides are in memory.
+"""
 
 
 def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> TraceComparison:

@@ -319,7 +319,7 @@ def _difference(found: "Difference", write: Callable[[float], str]) -> str:
     """Format a difference as `62 → 36 (-42 %, -26 [-30, -22], n = 5)`.
 
     The parts are: baseline → new value (relative change, mean change [confidence interval], number
-    of pairs). Without pairs the format is `62 → 36`. `write` formats a positive amount.
+    of pairs). Without pairs the format is `62 → 36`. `write` formats an amount without its sign.
     """
     if found.base is None and found.new is None:
         return UNKNOWN

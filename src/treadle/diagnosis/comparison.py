@@ -1,4 +1,4 @@
-"""Compares two traces, runs or threads step by step.
+"""Compares two traces, runs, threads or spans step by step.
 
 A step is a span. The steps of both sides are aligned by their order, their kind and their name, so
 that an additional step on one side does not move the steps after it.
@@ -32,8 +32,8 @@ from treadle.traces.subjects import Subject
 _MAX_ALIGNED = 4_000_000
 """The maximum product of the lengths of two lists of steps that are aligned by kind and name.
 
-Aligning the largest allowed lists takes about a second. The steps of longer lists are paired by
-their positions. The common steps at both ends are removed from the lists first.
+Aligning lists of this size takes about a second. The steps of longer lists are paired by their
+positions. Steps at the beginning and the end of the lists do not count if both lists have them.
 """
 
 _MAX_LINES = 2_000
@@ -140,7 +140,7 @@ def _instructions(traces: Sequence[Trace]) -> str:
 
 
 def _answer(trace: Trace) -> str:
-    """Return the output of the root, or else of the last call of a model that has an output."""
+    """Return the output of the root, or else the output of the last model call that has one."""
     answered = trace.root.output if trace.root else None
     if answered is None:
         calls = [span.output for span in trace.spans if span.kind is SpanKind.MODEL]
@@ -196,7 +196,10 @@ def _steps(traces: Sequence[Trace]) -> Iterator[_Step]:
 
 
 def _messages(span: Span, text: str | None) -> Sequence[Message]:
-    """Return the messages in a text of a span. Other JSON is compared as a whole."""
+    """Return the messages in a text of a span, or nothing if the text is not a list of messages.
+
+    The lines of a text without messages are compared instead.
+    """
     if span.kind is not SpanKind.MODEL and not (text or "").lstrip().startswith("["):
         return ()
     found = messages_in(text)
@@ -273,7 +276,7 @@ def _by_position(
 
 
 class _Differ:
-    """Finds the differences of texts, until it has read the allowed number of lines."""
+    """Finds the differences of texts, until it has read `_MAX_COMPARED` lines."""
 
     def __init__(self) -> None:
         self._lines = 0

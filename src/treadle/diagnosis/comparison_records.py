@@ -1,4 +1,4 @@
-"""The records of a comparison of two traces, runs or threads. They are also its JSON."""
+"""The records of a comparison of two traces, runs, threads or spans. Its JSON has the same form."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -53,7 +53,7 @@ class TextChange:
 class ComparedStep:
     """A step of the aligned lists. `a` or `b` is None if that side does not have the step.
 
-    `depth` is the number of steps above it in the tree of A, or of B if A does not have the step.
+    `depth` is the number of ancestors of the step in the tree of A, or of B if A lacks the step.
     `changes` does not include the duration, which differs nearly always. The input of a model call
     is compared without the messages that repeat those of the previous model call.
     """
@@ -71,8 +71,9 @@ class ComparedStep:
 class ComparedSide:
     """The figures of one side.
 
-    `question` is the beginning of the first message of the user. `duration_us` is the time from the
-    first start to the last known end. `unfinished` is the number of spans that have no end.
+    `question` is the beginning of the question of the first trace, as lists show it. `duration_us`
+    is the time from the first start to the last known end. `unfinished` is the number of spans that
+    have no end.
     """
 
     subject: Subject
@@ -98,7 +99,7 @@ class ToolCount:
 
 @dataclass(frozen=True, slots=True)
 class TraceComparison:
-    """The differences between two traces, runs or threads.
+    """The differences between two traces, runs, threads or spans.
 
     `same_question`, `same_instructions` and `same_answer` are None if one side does not have that
     text. The instructions are the system messages of the first model call.

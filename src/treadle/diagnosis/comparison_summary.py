@@ -1,4 +1,4 @@
-"""States the most important differences between two traces, runs or threads in one line."""
+"""States the most important differences between two compared sides in one line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -152,9 +152,9 @@ def slow_spans(
     Only spans that ended successfully are compared. `time_peers` returns the peers of a span. The
     values of calls with a pace are microseconds per token (`has_pace`). Other values are own times.
     If a group has at least `MIN_PEERS` earlier spans, only these are its baseline, since all
-    current spans may be slow. `steps` contains the number of children of spans. A span with many
-    children has a longer own time than a span with few, so only spans with about as many are
-    compared.
+    current spans may be slow. `steps` maps spans to the number of their children. A span with many
+    children has a longer own time than a span with few children. Therefore only spans with similar
+    numbers of children are compared.
     """
     known = steps or {}
 
@@ -272,9 +272,9 @@ def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpa
 def earlier_spans(
     reader: SpanReader, spans: Sequence[ListedSpan], most: int = MAX_EARLIER_SPANS
 ) -> tuple[ListedSpan, ...]:
-    """Return the last spans before the first of `spans`, at most `most`, in order of time.
+    """Return the spans that began before the first of `spans`, in order of time.
 
-    Treadle's own calls are left out.
+    The result has at most `most` spans, the newest ones. Treadle's own calls are left out.
     """
     if not spans:
         return ()

@@ -154,7 +154,7 @@ def _model_call(span: Span) -> Reading:
 
 
 def messages_in(content: str | None) -> tuple[Message, ...]:
-    """Return the messages in the input or output of a span. Other text has none."""
+    """Return the messages in the input or output of a span. Other text has no messages."""
     return _messages(content, "")[0]
 
 

@@ -13,7 +13,8 @@ def main_argument(arguments: str) -> str:
     """Return the argument by which a person recognises a call.
 
     `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
-    An object without a text has no such argument: the result is empty.
+    For a list of `edits`, the result lists their files. Otherwise it is empty if no value of the
+    object is a text.
     """
     try:
         parsed = json.loads(arguments or "{}")
@@ -34,8 +35,8 @@ def short_arguments(arguments: str) -> str:
     """Return all arguments of a call as text, such as `city: Oslo, days: 3`.
 
     `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
-    Some programs record a call as an object of `args` and `kwargs`. Their arguments by position
-    come first, without a name.
+    Some programs record the arguments as an object with the keys `args` and `kwargs`. The values of
+    `args` then come first, without names.
     """
     try:
         parsed = json.loads(arguments or "{}")

@@ -1,4 +1,4 @@
-"""Formats the comparison of two traces, runs or threads as lines for a terminal."""
+"""Formats the comparison of two traces, runs, threads or spans as lines for a terminal."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from treadle.visible import in_line
 
 _UNKNOWN = "unknown"
 _HUNK = re.compile(r"@@ -\d+(,\d+)? \+\d+(,\d+)? @@$")
-"""Matches the head of a part of a difference."""
+"""Matches the line with the positions that precedes each part of a unified diff."""
 
 
 def comparison_lines(comparison: TraceComparison) -> Iterator[str]:

@@ -353,8 +353,9 @@ def _reply(span: Span) -> str:
 def _answer(root: Span) -> str | None:
     """Return the answer of a trace.
 
-    If the output of the root is a list of messages, the answer is their text. Otherwise the answer
-    is the output of the root.
+    If the output of the root is a list of messages with text, the answer is this text. Otherwise
+    the answer is the whole output. If the root is a model call whose reply has no text, the answer
+    is empty.
     """
     is_model = root.kind is SpanKind.MODEL
     is_list = (root.output or "").lstrip()[:1] == "["
@@ -365,7 +366,7 @@ def _answer(root: Span) -> str | None:
 
 
 def _question(span: Span) -> str:
-    """Return the last text of a user in the input of a span, or the whole input."""
+    """Return the last text of the user in the input of a span, or else the whole input."""
     messages = messages_in(span.input)
     texts = [text.text for message in messages for text in message.texts if text.role is Role.USER]
     return texts[-1] if texts else span.input or ""

@@ -50,8 +50,8 @@ def cells(plan: Plan, items: int) -> list[Cell]:
 def over_budget(budget: Budget, used: Progress) -> str | None:
     """A sentence about the limit that is reached, or None if no limit is reached.
 
-    A cost limit also counts as reached if the cost of a completed run is unknown, since it can no
-    longer be enforced.
+    A cost limit also counts as reached if the cost of a completed run is unknown, since the limit
+    can no longer be enforced.
     """
     if budget.cost is not None and used.cost is None and used.done > used.failed:
         return "The cost of this model is unknown, so the cost budget cannot be enforced."

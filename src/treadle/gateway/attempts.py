@@ -75,9 +75,10 @@ class GatewayCall:
     request: CallRequest
     start_ns: int
     first_id: str = field(default_factory=new_span_id)
-    """The id of the span that represents the call while it runs, and then its first attempt.
+    """The id of the span that represents the call while it runs.
 
-    A call that ended without an attempt has this id as the id of its step span.
+    The first attempt has the same id, so its span replaces that span. If the call ends without an
+    attempt, its step span has this id.
     """
     own_id: str = field(default_factory=new_span_id)
     """The id of the step span of a call with attempts."""

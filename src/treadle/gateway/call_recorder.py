@@ -1,11 +1,13 @@
 """Records calls as spans without delaying any call.
 
-A call is recorded when it ends. A call that takes longer than the thread gathers calls is also
-recorded as an unfinished span, so that it is visible while it runs.
+One thread builds the spans, computes their cost, redacts them, and passes them to the store. It
+writes several calls together.
 
-One thread builds the spans, computes their cost, redacts them, and passes them to the store. Calls
-that cannot be recorded are counted as lost. The recorder reports the first loss, and then the first
-loss after each successful write.
+A call is recorded when it ends. If a call has not ended at the first write after its start, the
+thread also records an unfinished span, so that the call is visible while it runs.
+
+Calls that cannot be recorded are counted as lost. The recorder reports the first loss, and then the
+first loss after each successful write.
 """
 
 import asyncio
@@ -90,7 +92,7 @@ class CallRecorder:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def begin(self, call: GatewayCall) -> None:
-        """Record a call that begins, unless it ends soon. Returns immediately."""
+        """Record a call that begins, unless it ends before the next write. Returns immediately."""
         if self._store is not None:
             self._queue.put((call, 0))
 
@@ -111,7 +113,7 @@ class CallRecorder:
         while (first := self._queue.get()) is not None:
             tasks, ended = self._gather(first)
             try:
-                # Finished calls are written first, so that a crash only loses the last calls.
+                # Finished calls are written first, so that a crash loses as few as possible.
                 self._keep([call for call, size in tasks if size])
                 self._show([call for call, size in tasks if not size and not call.end_ns])
             finally:
@@ -138,9 +140,9 @@ class CallRecorder:
         return tasks, False
 
     def _show(self, calls: list[GatewayCall]) -> None:
-        """Write unfinished spans for calls that run.
+        """Write unfinished spans for calls that still run.
 
-        Failures are ignored here. The write of the finished call reports them.
+        Failures are ignored here. If the store still fails when the call ends, `_keep` reports it.
         """
         spans: list[Span] = []
         for call in calls:
@@ -149,7 +151,7 @@ class CallRecorder:
                 spans.append(running_span(call, self._recorder))
         if spans and self._store is not None:
             with suppress(Exception):
-                # The finished calls have the same secrets, so these are not counted here.
+                # A finished call contains the same secrets again, so they are counted only then.
                 self._store.write(redact_spans(spans)[0])
 
     def _keep(self, calls: list[GatewayCall]) -> None:

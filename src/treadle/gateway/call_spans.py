@@ -1,13 +1,15 @@
 """Builds the spans of a call.
 
-While a call runs, one unfinished span represents it. This span later becomes the span of the first
-attempt.
-
 A finished call with one attempt, no wait and no refusal has one span. Other calls have a step span
 for the whole call. The children of the step span are a span for each attempt and a span for the
-wait at a breakpoint. The attributes have OpenTelemetry names. The same code that reads spans of
-other programs converts them to fields of `Span`. Only contents and outcome are set directly, since
-they need no conversion.
+wait at a breakpoint.
+
+While a call runs, one unfinished span represents it. Later the span of the first attempt replaces
+it. If the call ends without an attempt, the step span replaces it.
+
+The attributes have OpenTelemetry names. The code that reads spans of other programs converts these
+attributes to fields of `Span`. Fields that need no conversion, such as the contents, the outcome
+and the cost, are set directly.
 """
 
 import time
@@ -55,10 +57,10 @@ def running_span(call: GatewayCall, recorder: Attributes = NO_ATTRIBUTES) -> Spa
 
 
 def spans_of(call: GatewayCall, recorder: Attributes = NO_ATTRIBUTES) -> tuple[list[Span], Used]:
-    """Build the spans of a finished call, and return them with its use.
+    """Build the spans of a finished call. Returns them with the tokens and the cost of the call.
 
-    If the answer does not state the use, it is estimated. `recorder` is added to the resource of
-    the spans, and identifies the program that records them.
+    If the answer does not state its tokens, they are estimated. `recorder` is added to the resource
+    of the spans, and identifies the process that records them.
     """
     shared = _Shared(call, recorder)
     used = Used()
@@ -89,7 +91,7 @@ class _Shared:
         self._said = to_span(RawSpan(attributes=request_attributes(call.request)))
 
     def running(self) -> Span:
-        """The span of a call without an end, as an attempt without an answer."""
+        """The span of a running call. It has the request, but neither an answer nor an end."""
         first = next(iter(tuple(self._call.attempts)), None)
         endpoint = first.endpoint if first is not None else Endpoint("", self._model, "")
         start_ns = first.start_ns if first is not None else self._call.start_ns
@@ -289,13 +291,14 @@ _NOTHING = Usage(input=0, output=0)
 
 
 def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> prices.Price | None:
-    """The cost of the usage, or None if it is unknown.
+    """The price of the usage, or None if it is unknown.
 
-    The model that answered and the requested model are tried. A listed price of either model is
-    better than an estimate from a base model.
+    The price table is searched for the model that answered and for the requested model. A listed
+    price of either model is better than an estimate from a base model.
 
     The address of the endpoint identifies the provider. If a hosted provider has an address on this
-    machine, the address is that of a proxy. In this case, the name of the provider identifies it.
+    machine, the address is that of a proxy. In this case, the name identifies the provider. Calls
+    of other models on this machine have no price.
     """
     profile = PROFILES.get(endpoint.provider)
     hosted = profile is not None and not profile.local
@@ -345,7 +348,10 @@ def _estimates(given: str | None, read: Read) -> dict[str, JsonValue]:
 
 
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:
-    """The use that the provider reports for an attempt, or else an estimate from its texts."""
+    """The tokens and the cost of an attempt.
+
+    Tokens that the provider does not report are estimated from the texts or from their size.
+    """
     succeeded = attempt.status is not None and attempt.status < 400
     answered = succeeded and (read.output is not None or read.unreadable)
     if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RawHeaders = list[tuple[bytes, bytes]]
 
 _ERROR_LIMIT = 4_000_000
-"""The maximum size of an error answer in bytes. The rest is dropped."""
+"""The maximum size of an error answer in bytes. Further bytes are dropped."""
 
 _LARGE = 200_000
 """A body with at least this many bytes is parsed and encoded in a thread."""
@@ -317,7 +317,7 @@ class Exchange:
         idle = endpoint.settings.idle_timeout
         blocks, size = [], 0
         try:
-            async with asyncio.timeout(idle):  # the whole read, since parts may arrive forever
+            async with asyncio.timeout(idle):  # for the whole read: parts may arrive forever
                 async for block in response.content.iter_any():
                     size += len(block)
                     if size > _ERROR_LIMIT:

@@ -441,7 +441,10 @@ def _text(value: bytes) -> str:
 
 
 _KEY_NAMES = frozenset({"key", "api_key", "api-key"})
-"""The parameters of a URL in which clients send their API key. Only Gemini's API defines one."""
+"""The parameters of a URL in which clients send their API key.
+
+Only Gemini's API defines such a parameter: `key`.
+"""
 
 
 def _query(scope: Message) -> str:

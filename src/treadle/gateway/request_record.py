@@ -47,7 +47,10 @@ _PARAMETERS = {
 """The OpenTelemetry attributes of request parameters."""
 
 _NEWER_LIMIT = "max_completion_tokens"
-"""The newer name of `max_tokens` in chat requests. Its value is also recorded under this name."""
+"""The newer name of `max_tokens` in chat requests.
+
+Its value has two attributes: one for `max_tokens`, and one with this name.
+"""
 
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
@@ -61,7 +64,7 @@ or `treadle.API.request.NAME` for the APIs of Anthropic and Gemini.
 _NATIVE_CONTENTS = _CONTENTS | {
     "system", "contents", "systemInstruction", "system_instruction", "content", "requests",
 }  # fmt: skip
-"""The same for the APIs of Anthropic and Gemini: parameters that have their own fields."""
+"""Parameters of the APIs of Anthropic and Gemini that have their own fields in a span."""
 
 _FILES = frozenset({"file", "image", "images", "mask"})
 """The fields of a request that contain media."""
@@ -87,7 +90,7 @@ def request_attributes(request: CallRequest) -> dict[str, JsonValue]:
         if name == "metadata" and api is not Api.OPENAI:
             known = "gen_ai.request.metadata"
         attributes[known or prefix + name] = _bounded(value)
-        if name == _NEWER_LIMIT:  # so that a later run can send the same name
+        if name == _NEWER_LIMIT:  # an experiment can then send the parameter under this name
             attributes[f"treadle.request.{name}"] = _bounded(value)
     metadata = request.body.values.get("metadata")
     if isinstance(metadata, Mapping) and (session := claude_code_session(metadata.get("user_id"))):
@@ -110,9 +113,10 @@ def _recorded_values(request: CallRequest) -> Mapping[str, object]:
 
 
 def _media_input(request: CallRequest) -> str | None:
-    """The input of a call that may have media: one chat message if a model reads or makes media.
+    """The input of a call whose request may contain media.
 
-    Otherwise it is an object with all parameters.
+    If a model reads or makes media, the input is one chat message. For other calls, such as an
+    upload of a file, the input is an object with all parameters.
     """
     values = _recorded_values(request)
     if not request.operation.makes_media:

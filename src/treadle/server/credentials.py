@@ -29,7 +29,10 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
 HEADER = "x-treadle-token"
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
-"""The headers in which clients of Anthropic and Gemini send their key. It may be the token."""
+"""The headers in which clients of Anthropic and Gemini send their key.
+
+This key may be the token of the server.
+"""
 
 SUBPROTOCOL = "treadle"
 """The WebSocket subprotocol that the server accepts.
@@ -45,7 +48,7 @@ _MAX_BYTES = 4_096
 
 
 class Credentials:
-    """The token and the page key of a server. Each request is compared with both."""
+    """The token, the page key and the download tickets of a server, to check each request."""
 
     def __init__(self, token: str) -> None:
         self.token = token

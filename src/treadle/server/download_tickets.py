@@ -1,7 +1,8 @@
-"""Tickets with which a browser downloads a file, since a link cannot send the page key.
+"""Tickets with which a browser downloads a file.
 
-A ticket is valid once, for one path with its query, and for a minute. It is the last parameter of
-the query. The guard removes it before the request reaches a route.
+A browser needs them because a link cannot send the page key. A ticket is valid once, within a
+minute, and for one path with its query. It is the last parameter of the query of the link. The
+guard removes it before the request reaches a route.
 """
 
 import re

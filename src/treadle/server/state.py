@@ -51,7 +51,7 @@ class ServerState:
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
     media: UploadedMedia
-    """Media for spans that refer to them, which clients uploaded separately."""
+    """Media that clients uploaded separately from the spans that refer to them."""
 
     @property
     def ingest(self) -> IngestQueue:

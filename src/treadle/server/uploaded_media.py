@@ -21,7 +21,9 @@ from treadle.spans.raw_span import RawSpan
 from treadle.spans.span_batch import SpanBatch
 
 KEPT_BYTES = 64_000_000
-"""The maximum size of all uploads in memory. The oldest uploads are removed first."""
+"""The maximum size of all uploads in memory, or more if one upload may be larger.
+
+The oldest uploads are removed first."""
 
 WAIT_SECONDS = 2.0
 """The maximum time that an export waits for uploads.
@@ -50,7 +52,7 @@ class UploadedMedia:
     """The uploads in memory, by id. Use an instance in one event loop only."""
 
     def __init__(self, most_bytes: int = 0) -> None:
-        """Create an empty store, which keeps at least one upload of `most_bytes`."""
+        """Create an empty store with room for at least one upload of `most_bytes`."""
         self._most = max(KEPT_BYTES, most_bytes)
         self._uploads: OrderedDict[str, _Upload] = OrderedDict()
         self._size = 0

@@ -1,7 +1,7 @@
 """Labels that a person adds to recorded spans, or removes from them.
 
-An edited span has the attribute `LABEL_EDITS`. Therefore the edit is part of exports, and a version
-of the span that arrives later does not undo it.
+An edited span stores its edits in the attribute `LABEL_EDITS`. Therefore exports include the edits,
+and a version of the span that arrives later does not undo them.
 """
 
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ def edit_labels(span: Span, add: Iterable[str], remove: Iterable[str], at_us: in
 
 
 def with_latest_edit(merged: Span, one: Span, other: Span) -> Span:
-    """Return `merged`, the result of two versions, with the edits of the version edited last."""
+    """Return `merged` with the label edits of that version which was edited last."""
     edits = [edit for each in (one, other) if (edit := LabelEdit.of(each)) is not None]
     if not edits:
         return merged

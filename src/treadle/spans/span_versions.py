@@ -25,7 +25,7 @@ MESSAGES_CUT = "treadle.messages_cut"
 
 
 def merge_versions(one: Span, other: Span) -> Span:
-    """Return the more complete version, with the messages of both and the latest edited labels.
+    """Return the more complete version, with the messages of both and the latest edit of labels.
 
     The result is `one` or `other` itself if it has all of these.
     """

@@ -13,8 +13,9 @@ _SMALLEST = 0.000001
 def duration(microseconds: int | None) -> str:
     """Return a duration such as `12.3 ms`, `3.40 s`, `5 min 2 s`, `3 h 7 min` or `4 d 2 h`.
 
-    Durations below a minute have three figures. Longer ones have two units. An unknown duration
-    becomes a dash. `duration` in `web/src/format/numbers.ts` returns the same text.
+    A duration from 1 ms to 1 minute has three significant digits. A longer one has two units, but
+    100 days or more have only days. An unknown duration becomes a dash. `duration` in
+    `web/src/format/numbers.ts` returns the same text.
     """
     if microseconds is None:
         return "-"
@@ -47,7 +48,7 @@ def _three_figures(value: int, unit: int) -> str:
 
 
 def _divided(value: int, by: int) -> int:
-    """Divide and round. A half is rounded up, as JavaScript does."""
+    """Divide and round. A half is rounded up, as in JavaScript."""
     return (value + by // 2) // by
 
 

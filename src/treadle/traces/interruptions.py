@@ -1,8 +1,9 @@
 """Marks the spans of programs that ended before their spans, for example after `kill -9`.
 
-A program that records spans has an id, which is in the resource of its spans. The program locks a
-file with this name while it runs. A file without a lock therefore belongs to a program that ended
-early. The next program marks the unfinished spans of that program as interrupted.
+A program that records spans has an id, which is in the resource of its spans. While the program
+runs, it locks a file whose name is the id. It deletes the file when it ends normally. A file
+without a lock therefore belongs to a program that ended early. The next program marks the
+unfinished spans of that program as interrupted.
 
 The end of an interrupted span is unknown. If the end is recorded later, it replaces the mark.
 """
@@ -31,7 +32,10 @@ INTERRUPTED = "treadle.interrupted"
 
 _MESSAGE = "Treadle ended before this operation did. Its outcome is unknown."
 _SLACK_US = 3_600_000_000
-"""The maximum time by which the clock of this machine is set back while a program runs."""
+"""Unfinished spans that start up to this time before their program are marked too.
+
+The clock of the machine may be set back while a program runs.
+"""
 
 _BATCH = 200
 _log = logging.getLogger(__name__)
@@ -41,8 +45,8 @@ _log = logging.getLogger(__name__)
 async def recorder_id(store: SqliteTraceStore) -> AsyncIterator[Attributes]:
     """Yield the resource attributes that identify a recorder of this process.
 
-    Spans of programs that ended early are marked first. If no file can be locked, the attributes
-    are empty, and the recorder's spans are never marked.
+    Meanwhile, a thread marks the spans of programs that ended early. If no file can be locked, the
+    attributes are empty and no spans are marked. The spans of this recorder are then never marked.
     """
     folder = store.path.with_name("recorders")
     own = folder / str(uuid4())

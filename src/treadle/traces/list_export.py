@@ -31,7 +31,7 @@ It is larger than `_PAGE`, since each page of groups reads all matching spans ag
 """
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""The characters at which a spreadsheet takes a text for a formula."""
+"""If a text begins with one of these characters, a spreadsheet takes it for a formula."""
 
 
 class ListFormat(StrEnum):

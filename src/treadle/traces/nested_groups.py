@@ -19,7 +19,7 @@ from treadle.traces.store.results import Group
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_OUTER = 50
-"""The maximum number of outer groups. Each one needs a query of its own."""
+"""The maximum number of outer groups. Each of them needs a separate query."""
 MAX_INNER = 400
 """The maximum number of groups in one outer group."""
 
@@ -30,7 +30,7 @@ _SECOND_US = 1_000_000
 class NestedGroup:
     """A group, and the groups of its spans by a second property.
 
-    `total` is the number of the inner groups, of which `groups` has the first ones.
+    `groups` has the first of these inner groups, and `total` is the number of all inner groups.
     """
 
     group: Annotated[Group, JsonField(inline=True)]
@@ -42,7 +42,8 @@ class NestedGroup:
 class Nesting:
     """The two properties by which spans are grouped, and the order of the outer groups.
 
-    Inner groups are sorted by time or by the number of spans.
+    Inner groups by time are sorted by time, the newest first. Other inner groups are sorted by
+    their number of spans.
     """
 
     by: Grouping
@@ -82,7 +83,7 @@ def nested_groups(
 
 
 def spans_of_group(by: Grouping, value: str | int, bucket_seconds: int) -> Query:
-    """Return the query that matches the spans of a group."""
+    """Return the query that matches the spans in the group with this value."""
     if isinstance(value, int):
         end = value + bucket_seconds * _SECOND_US
         return Query(

@@ -19,10 +19,9 @@ Row = RunSummary | ThreadSummary | ListedSpan
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected rows: those with some ids, or all that match a query.
+    """The selected rows: all rows that match `query`, or, if it is None, the rows with `ids`.
 
-    `ids` are ids of threads or runs, or references of spans, `TRACE/SPAN`. If `query` is None, the
-    ids select the rows.
+    `ids` are ids of threads or runs, or references to spans in the form `TRACE/SPAN`.
     """
 
     rows: Rows
@@ -32,7 +31,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class SelectionCount:
-    """The number of selected rows, and what their deletion includes.
+    """The number of selected rows, and the numbers of traces and spans that their deletion removes.
 
     A trace is deleted as a whole, so the deletion of a span includes the other spans of its trace.
     `complete` is false if the selection has more rows than were counted.
@@ -155,7 +154,11 @@ def _pages(store: SqliteTraceStore, selection: Selection) -> Iterator[Sequence[R
 
 
 def _spans(store: SqliteTraceStore, spans: set[SpanReference]) -> Sequence[ListedSpan]:
-    """Return the spans with these ids. Spans of other traces may have the same span ids."""
+    """Return the spans with these ids.
+
+    The query may also match other spans: a trace can have a span with the id of a span that is
+    selected in another trace. These spans are left out.
+    """
     query = Query(
         (
             any_of(Field.SPAN, sorted({span_id for _, span_id in spans})),

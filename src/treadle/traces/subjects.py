@@ -1,4 +1,4 @@
-"""Finds the trace, run, thread or span that an id names, and reads its traces."""
+"""Finds the trace, run, thread or span that an id names, and reads the spans of this subject."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class SubjectKind(StrEnum):
 class Subject:
     """A trace, a run, a thread or a span, by its whole id.
 
-    The id of a span is that of `span_subject`.
+    The id of a span has the form that `span_subject` returns.
     """
 
     kind: SubjectKind
@@ -40,7 +40,7 @@ class Subject:
 
 
 def span_subject(reference: SpanReference) -> Subject:
-    """Return the subject of a span. Its id is `TRACE/SPAN`, each percent-encoded."""
+    """Return the subject of a span. Its id is `TRACE/SPAN`, with both ids percent-encoded."""
     return Subject(SubjectKind.SPAN, "/".join(quote(each, safe="") for each in reference))
 
 

@@ -1,4 +1,4 @@
-"""Receives the live events of a running `treadle serve`, also after lost connections."""
+"""Receives the live events of a running `treadle serve`. Connects again after a lost connection."""
 
 import asyncio
 import json
@@ -40,9 +40,10 @@ class RemoteEvents:
             await self._socket.close()
 
     async def receive(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
-        """Yield the events of the server. If the connection is lost, connect again, without end.
+        """Yield the events of the server, until the caller stops the iteration.
 
-        Events that arrive in a block of `held` are yielded after the block.
+        If the connection is lost, connect again, as often as necessary. Events that arrive during a
+        block of `held` are yielded after the block.
         """
         while True:
             if self._socket is None:
@@ -56,7 +57,7 @@ class RemoteEvents:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the events back until the block ends."""
+        """Hold the received events back until the block ends."""
         self._sending += 1
         self._sent.clear()
         try:

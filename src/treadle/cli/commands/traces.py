@@ -1,4 +1,4 @@
-"""The command `treadle traces`: shows, imports, exports and deletes recorded traces."""
+"""The command `treadle traces`: shows, imports, exports, labels and deletes recorded traces."""
 
 import argparse
 import os
@@ -172,7 +172,7 @@ def _span_row(span: ListedSpan) -> tuple[str, ...]:
 
 
 def _with_error(subject: str, error: ListedError | None) -> str:
-    """Return the beginning of a question, and the name, the type and the message of an error."""
+    """Return the subject of a row. If there is an error, shorten the subject and add the error."""
     if error is None:
         return subject
     known = filter(None, (error.name, error.error_type, error.message))
@@ -405,10 +405,11 @@ def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
 
 
 def _equal_failures(findings: Sequence["Finding"]) -> list[list["Finding"]]:
-    """Group the errors of spans that have the same text within a trace. Keep the order.
+    """Group the errors with the same text in one trace. Every other finding is a separate group.
 
-    An exception often passes from a tool through its agent to the run. The innermost of these spans
-    begins last, and comes first in its group.
+    The order of the groups is that of their first findings. An exception often passes from a tool
+    through its agent to the run. The innermost of these spans starts last, so each group is
+    reversed to begin with it.
     """
     from treadle.diagnosis.detectors import Kind
 

@@ -109,8 +109,8 @@ def failures(span: Span) -> list[Hit]:
     """Return the failure of a span as a list of at most one hit.
 
     A cancelled call has no failure. A denied call is reported by its status. For any other span,
-    the last recorded exception is the failure. Without an exception, the failure is an error
-    status. If the status is not an error either, it is a status code in the attributes.
+    the last recorded exception is the failure. Without an exception, an error status is the
+    failure. If the status is not an error either, a status code in the attributes is the failure.
     """
     if span.status is SpanStatus.CANCELLED:
         return []
@@ -182,7 +182,7 @@ def _is_guardrail(span: Span) -> bool:
 
 
 def _by_guardrail(hit: Hit) -> Hit:
-    """Return the hit of a failure with which a guardrail stopped a run, as it should."""
+    """Return `hit` as a stop of low severity, since a guardrail stops a run intentionally."""
     message = f"A guardrail stopped it. {hit.message}"
     return replace(hit, kind=Kind.STOPPED, severity=Severity.LOW, message=message)
 

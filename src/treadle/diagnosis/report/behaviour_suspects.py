@@ -32,7 +32,7 @@ class RepeatReason(StrEnum):
     LOOP = "loop"
     """Most answers are the same."""
     RETRIES = "retries"
-    """Most of the calls failed."""
+    """Most of the calls before the last one failed."""
     POLLING = "polling"
     """The answers differ, so the caller probably waited for a change."""
 
@@ -109,7 +109,7 @@ _FEW = 0.25
 _NEARLY_ALL = 0.75
 """The minimum share of the calls that use the typical model."""
 _SPLIT = 3
-"""If calls of at least this number of traces alternate between two models, a rule divides them."""
+"""The minimum number of traces with each of two models that a program uses by design."""
 _DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
 
 
@@ -261,10 +261,11 @@ def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _is_split(other: Sequence[ListedSpan], spans: Sequence[ListedSpan], typical: str) -> bool:
-    """Return whether a program uses two models by design, such as for a part of its users.
+    """Return whether a program uses two models by design, for example one for some of its users.
 
-    In this case, calls of several traces use the other model, and calls between them use the
-    typical one. `spans` contains all calls in order of time.
+    In this case, calls of several traces use the other model, and calls of other traces between
+    them use the typical model. `other` has the calls with the other model, and `spans` has all
+    calls. Both are in order of time.
     """
     traces = {span.trace_id for span in other}
     between = [
@@ -301,7 +302,10 @@ def _of_other_model(
 
 
 def role_of(span: ListedSpan, span_set: SpanSet) -> Hashable:
-    """Return a digest of a call's instructions, or its name and operation if it has none."""
+    """Return a value that calls with the same instructions share: a digest of the instructions.
+
+    For a call without instructions, it is the operation and the name without the model.
+    """
     facts = span_set.fact(span)
     if facts.instructions is not None:
         return facts.instructions

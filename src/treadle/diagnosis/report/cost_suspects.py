@@ -39,11 +39,14 @@ _JUMP, _MIN_JUMP = 1.0, 2_000
 _CHARACTERS_A_TOKEN = 4
 _EXPLAINED = 0.4
 _KEPT = 0.9
-"""A later request contains a large result if it has at least this share of the tokens."""
+"""The minimum size of a later request that is assumed to contain a large result.
+
+It is a share of the input tokens of the first request with this result.
+"""
 _LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL}
 _SECOND_US = 1_000_000
 _NOTICEABLE_US = 100_000
-"""The minimum number of microseconds that slow spans lost together."""
+"""Slow spans of a trace are a suspect only if they lost this many microseconds together."""
 
 
 def spending_suspects(span_set: SpanSet) -> list[Suspect]:
@@ -135,10 +138,11 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
     """Yield steps that took most of the time of their trace, if they have too few peers.
 
-    A failed step is another suspect already. A trace with only one step is skipped, since that step
-    always takes most of the time. If a step has enough peers, `_slow` compares it with these. A
-    step with few peers is skipped if one of them took about as long. Calls of models are skipped,
-    since an agent spends most of its time on them.
+    Only tool calls and retrievals are yielded, since an agent spends most of its time on model
+    calls. A failed step is a suspect already. A trace with only one step is skipped, since that
+    step always takes most of the time. If a step has enough peers, `_slow` compares it with them. A
+    group of few peers is skipped if its second longest span took at least half as long as its
+    longest.
     """
     peers: dict[Hashable, list[int]] = defaultdict(list)
     for span in (*span_set.spans, *span_set.earlier):
@@ -228,8 +232,8 @@ def _turns(span_set: SpanSet, *, threads: bool = False) -> Iterator[_Turn]:
 def _conversations(span_set: SpanSet, *, threads: bool) -> Mapping[Hashable, list[ListedSpan]]:
     """Return the model calls of each conversation, in order of time.
 
-    They have the same model and the same parent. With `threads`, they have the same model, the same
-    instructions and the same thread.
+    The calls of a conversation have the same model and the same parent. With `threads`, they have
+    the same model, the same instructions and the same thread.
     """
     found: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in span_set.spans:

@@ -1,4 +1,7 @@
-"""Turns findings into suspects. The probable consequence of another fault gets a low score."""
+"""Turns findings into suspects.
+
+A fault that is probably the consequence of another fault gets a low score.
+"""
 
 import re
 from collections import defaultdict
@@ -42,7 +45,7 @@ _OFTEN = 0.34
 _MIN_CALLS = 4
 _AKIN = 0.8
 _LONG_US = 60_000_000
-"""A call without an end counts as hung if its trace continued for this many microseconds."""
+"""A span without an end counts as hung if its trace continued this long after the span's start."""
 _RUNNING_US = 600_000_000
 """A span without an end may still run if it began less than this many microseconds ago."""
 
@@ -255,7 +258,8 @@ def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> lis
     """Return the suspects without those that only repeat the fault of a span inside them.
 
     The suspect of the inner span lists the outer spans in `involved`. If an outer span continued
-    after the fault, its own fault may have another cause, so it only gets a lower score.
+    after the inner fault, its own fault may have another cause. Its suspect is kept with a lower
+    score.
     """
     at: dict[SpanReference, list[Suspect]] = defaultdict(list)
     for suspect in suspects:

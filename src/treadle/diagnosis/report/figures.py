@@ -26,7 +26,7 @@ _PAGE = 1_000
 class Efficiency:
     """The outcomes, the durations and the cost of runs.
 
-    `durations_us` contains the durations of the ended runs, in order. The cost of a successful run
+    `durations_us` has the durations of the ended runs, shortest first. The cost of a successful run
     is the cost of all runs, divided by the number of runs with the status ok. None means that a
     value is unknown.
     """
@@ -160,7 +160,10 @@ def _table(
 
 
 def _critical_path_table(span_set: SpanSet) -> Table:
-    """Return the table of the longest trace. The steps of the same name are added up."""
+    """Return the table of the spans for which the longest trace waited.
+
+    The waits for spans with the same name are added up.
+    """
     walls = span_set.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
     steps = critical_path(span_set.by_trace[longest]) if longest is not None else ()

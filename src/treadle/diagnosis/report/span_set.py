@@ -143,7 +143,7 @@ class SpanSet:
 
     @cached_property
     def steps(self) -> Mapping[SpanReference, int]:
-        """The number of children of each span, including earlier spans, that has children."""
+        """The number of children of each span that has any. Earlier spans are included."""
         return Counter(
             SpanReference(span.trace_id, span.parent_id)
             for span in (*self.earlier, *self.spans)

@@ -31,9 +31,9 @@ _Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 
 
 class SelectedRows(BaseModel):
-    """The selected rows of a list: those with some ids, or all that match a query.
+    """The selected rows of a list: either the rows with the given ids, or all that match a query.
 
-    The id of a span is `TRACE/SPAN`, each percent-encoded.
+    The id of a span is `TRACE/SPAN`, and both of its parts are percent-encoded.
     """
 
     model_config = ConfigDict(extra="forbid")

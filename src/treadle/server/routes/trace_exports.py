@@ -1,4 +1,4 @@
-"""Routes that stream files: whole lists, and a trace, run or thread as an HTML page."""
+"""Routes that stream files: whole lists, and traces, runs, threads or spans as an HTML page."""
 
 import asyncio
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ async def groups(server: CurrentServer, parameters: Annotated[GroupExport, Query
 
 
 class DownloadTarget(BaseModel):
-    """A download: the path of an export with its query, as `GET` takes it."""
+    """A download: the path and the query of a `GET` request for an export."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -99,7 +99,7 @@ class DownloadLink(BaseModel):
 
 @router.post("/links")
 async def link(request: Request, target: DownloadTarget) -> DownloadLink:
-    """Return a link to a download for a browser, which cannot send the page key with a link."""
+    """Return a link to a download. A browser can follow it without the page key."""
     return DownloadLink(path=request.app.state.downloads.issue(target.path))
 
 
@@ -111,7 +111,10 @@ async def link(request: Request, target: DownloadTarget) -> DownloadLink:
 async def html_of_several(
     server: CurrentServer, reference: Annotated[list[str], Query(min_length=1, max_length=1_000)]
 ) -> Response:
-    """Return the traces, runs, threads or spans with some ids as one HTML page without scripts."""
+    """Return the traces, runs, threads or spans with the given ids as one HTML page.
+
+    The page has no scripts.
+    """
 
     def read() -> list[Subject]:
         return [find_subject(server.traces, each) for each in reference]

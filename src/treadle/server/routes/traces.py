@@ -214,7 +214,7 @@ async def groups(
     """Group the spans by time, model, user, a value of the metadata, or another field.
 
     The response has the spans, tokens, cost, runs, failed runs and durations of each group. The
-    group with an empty value has the spans without such a field.
+    group with an empty value has the spans that have no value of the field.
     """
     return await json_response(
         request,
@@ -277,9 +277,9 @@ async def summary(
 async def totals_of_runs(
     server: CurrentServer, parameters: Annotated[Filter, Query()], request: Request
 ) -> Response:
-    """Return the sums, failures and durations of all runs in the list of matching runs.
+    """Return the sums, failures and durations of all runs that `/runs` lists for these parameters.
 
-    They include all spans of a run, whether a span matches or not.
+    The sums include all spans of these runs, also spans that do not match.
     """
     return await json_response(request, lambda: server.traces.run_totals(parameters.span_query()))
 

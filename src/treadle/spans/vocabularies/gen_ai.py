@@ -165,7 +165,8 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 def _first_token(columns: SpanColumns, waited: JsonValue) -> int | None:
     """Return the time to the first token in microseconds, or None for a call without a stream.
 
-    OpenTelemetry requires seconds. A number of seconds above the duration is read as milliseconds.
+    OpenTelemetry requires seconds. If the number of seconds exceeds the duration of the span, but
+    the same number of milliseconds does not, the number is read as milliseconds.
     """
     if columns.raw.attributes.get("gen_ai.request.stream") is False:
         return None
@@ -192,7 +193,10 @@ def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _tool_result(message: JsonValue) -> str | None:
-    """Return the result of a tool in an event. A list with one text becomes the text."""
+    """Return the result of a tool from the message of an event.
+
+    If the message is a list with one text, only the text is returned.
+    """
     parts = parse_json(message)
     only = result_content(parts)
     return as_content(message if only is parts else only)
@@ -230,9 +234,10 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _answer(reply: str | None) -> str | None:
-    """Return the reply of an agent without questions, tool results and the calls that they answer.
+    """Return the messages of an agent's reply that follow the last message of a user.
 
-    Some agents report all messages of a run as their reply, but each step also has its own span.
+    Tool results, and the tool calls that have a result, are left out. Some agents report all
+    messages of a run as their reply, but each step also has its own span.
     """
     messages = parse_json(reply)
     if not isinstance(messages, list):

@@ -1,6 +1,6 @@
 """The vocabulary of LangSmith's exporter, `langsmith.…`.
 
-LangSmith sends the counts and the model in the vocabulary of OpenTelemetry, which `gen_ai` reads.
+LangSmith sends the tokens and the model in the vocabulary of OpenTelemetry, which `gen_ai` reads.
 """
 
 from treadle.spans.span import EXCEPTION_EVENT, Attributes, SpanKind
@@ -27,7 +27,7 @@ def _read(columns: SpanColumns) -> None:
         columns.set_kind(*_KINDS[kind])
     tags = as_texts(attributes.get("langsmith.span.tags"), separator=",")
     columns.labels += [tag for tag in tags if tag and not tag.startswith(_STEPS)]
-    # LangSmith reports the status OK for most failed calls, with an exception.
+    # For most failed calls, LangSmith reports the status OK, and the exception as an event.
     columns.failed |= any(event.name == EXCEPTION_EVENT for event in columns.raw.events)
     if columns.kind in (SpanKind.TOOL, SpanKind.RETRIEVAL):
         _read_call(columns, attributes)

@@ -63,7 +63,7 @@ _CANCELLATIONS = frozenset({"CancelledError", "CancellationException", "TaskCanc
 _NO_REPLY = frozenset(
     {'[{"role": "assistant", "content": null}]', '[{"role": "assistant", "content": ""}]'}
 )
-"""The replies that some clients report for a failed call."""
+"""Empty replies, which some clients report for a failed call."""
 
 
 def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
@@ -158,8 +158,8 @@ def _map_attributes(raw: RawSpan) -> SpanColumns:
 def _vocabularies(prefixes: frozenset[str], names: frozenset[str]) -> tuple[Vocabulary, ...]:
     """Return the vocabularies that read a span.
 
-    `prefixes` are the first parts of the names of its attributes. `names` are the attributes that
-    some vocabularies recognise by their whole name.
+    `prefixes` are the first parts of the names of its attributes. `names` are those of its
+    attributes that vocabularies recognise by their whole name.
     """
     return tuple(
         each
@@ -181,8 +181,8 @@ def _name(columns: SpanColumns) -> str:
 def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
     """Return the status, and the text of the error.
 
-    A reported error is used. Most exporters leave the status unset. In this case, an exception or
-    the attribute `error.type` shows a failure.
+    A span failed if the exporter or a vocabulary reports an error. Most exporters leave the status
+    unset. In this case, an exception or the attribute `error.type` also shows a failure.
     """
     raw = columns.raw
     exception = _exception(raw.events)
@@ -195,7 +195,7 @@ def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
     error = None
     if failed:
         error = as_text(raw.status_message) or columns.error or exception or kind
-        # Some exporters add the whole trace to the message. Without it, the reason is readable.
+        # Some exporters add the traceback to the message. It hides the reason, so it is removed.
         error = error and (error.partition(_TRACE)[0].rstrip() or error)
     if raw.end_ns is None:
         return SpanStatus.UNFINISHED, error

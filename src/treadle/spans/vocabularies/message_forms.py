@@ -1,7 +1,8 @@
-"""Forms of messages without a role, or of parts without a type, in which some libraries send them.
+"""Converts messages without a role, and parts without a type, which some libraries send.
 
-LangChain writes a message as an object of its serializer, or with its own roles in `type`. The APIs
-of Bedrock and Gemini have parts in which the name of the only key takes the place of a type.
+LangChain sends a message in the form of its serializer, or as an object whose `type` is one of
+LangChain's own roles. The parts of the APIs of Bedrock and Gemini have no `type`. The name of a key
+states what such a part is.
 """
 
 from collections.abc import Mapping
@@ -14,11 +15,14 @@ _LANGCHAIN_ROLES = {
     "tool": "tool", "ToolMessage": "tool", "ToolMessageChunk": "tool",
 }  # fmt: skip
 _KEPT = ("content", "name", "tool_calls", "tool_call_id")
-"""The fields of a message of LangChain that belong to the message itself."""
+"""The fields that are copied from a message of LangChain."""
 
 
 def known_form(value: Any) -> Any:
-    """Return a message with a role, or a part with a type. Other values are returned unchanged."""
+    """Return the message with a role, or the part with a type, that a value stands for.
+
+    A value that is in none of these forms is returned unchanged.
+    """
     if not isinstance(value, dict) or "role" in value:
         return value
     if "type" in value:
@@ -34,7 +38,7 @@ def known_form(value: Any) -> Any:
 
 
 def choice_message(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the message in one of the choices of a reply of OpenAI's API, or None."""
+    """Return the message in a choice of a reply of OpenAI's API, or None if it has none."""
     if isinstance(message := value.get("message"), dict):
         return message
     text = value.get("text")
@@ -70,7 +74,7 @@ def langchain_message(value: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def generated_messages(value: Mapping[str, Any]) -> list[Any]:
-    """Return the replies in a result of a model of LangChain, which has a list for each prompt."""
+    """Return the replies in the result of a LangChain model. It has a list for each prompt."""
     lists = value.get("generations")
     listed: list[Any] = []
     for each in lists if isinstance(lists, list) else ():
@@ -97,7 +101,10 @@ def _tool_result(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def result_content(content: Any) -> Any:
-    """Return the content of a tool result. A list with one text or one value becomes its entry."""
+    """Return the content of a tool result.
+
+    If the content is a list with one text or one JSON value, only this value is returned.
+    """
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         only = content[0]
         if only.keys() == {"text"} or only.keys() == {"json"}:
@@ -122,12 +129,14 @@ def _inline_data(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _PARTS = {
+    # the API of Bedrock
     "toolUse": _tool_use, "toolResult": _tool_result, "reasoningContent": _reasoning,
-    "image": _image,  # in the API of Bedrock
+    "image": _image,
+    # the API of Gemini
     "functionCall": _tool_use, "function_call": _tool_use,
     "functionResponse": _tool_result, "function_response": _tool_result,
-    "inlineData": _inline_data, "inline_data": _inline_data,  # in the API of Gemini
+    "inlineData": _inline_data, "inline_data": _inline_data,
 }  # fmt: skip
-"""Maps the key of a part without a type to the function that reads its value."""
+"""Maps the key that states what a part is to the function that reads its value."""
 
 _TEXT_KEYS = frozenset({"text", "thought", "thoughtSignature", "thought_signature"})

@@ -21,7 +21,7 @@ Message = dict[str, Any]
 
 _ROLES = {
     "model": "assistant", "ai": "assistant", "human": "user",
-    "tool-call": "assistant", "tool-response": "user",  # of smolagents, in texts
+    "tool-call": "assistant", "tool-response": "user",  # of smolagents, which sends calls as text
 }  # fmt: skip
 _CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call"})
 _RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output"})
@@ -123,7 +123,7 @@ def _join_calls(found: list[Message], messages: list[Message]) -> bool:
     """Add the tool calls of `messages` to the reply before them. Returns whether this was possible.
 
     OpenAI's Responses API returns each tool call of a reply as a separate item. Some programs send
-    each item as a message of its own.
+    each of these items as a separate message.
     """
     calls = messages[0].get("tool_calls") if len(messages) == 1 else None
     if not calls or not found or found[-1].get("role") != "assistant":
@@ -276,7 +276,11 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
 
 
 def _only_text(value: Mapping[str, Any]) -> str | None:
-    """Return the text of a message with a single part that is a plain text, or None."""
+    """Return the text of a message whose only part is plain text, or None for other messages.
+
+    The result is also None for a text that begins with `{`, which may be an item in JSON
+    (`_part_in_text`).
+    """
     parts = value["parts"]
     if len(parts) != 1 or _kind(parts[0]) != "text" or "tool_calls" in value:
         return None
@@ -285,7 +289,7 @@ def _only_text(value: Mapping[str, Any]) -> str | None:
 
 
 def _content(shown: list[Any], *, with_calls: bool) -> Any:
-    """Return the content of a message with these parts. A single text replaces its part."""
+    """Return the content of a message with these parts. A single text part becomes its text."""
     texts = [each["text"] for each in shown if is_plain_text(each)]
     if not shown or len(texts) < len(shown):
         return shown or None
@@ -294,7 +298,7 @@ def _content(shown: list[Any], *, with_calls: bool) -> Any:
 
 
 def _add_call(calls: list[Any], call: Any) -> None:
-    """Add a tool call, unless it is empty or the calls have one with its id.
+    """Add a tool call, unless it is empty or `calls` has a call with the same id.
 
     Some programs send a call twice, in two forms, or send an additional empty part.
     """
@@ -318,9 +322,9 @@ def _call_id(call: Any) -> Any:
 
 
 def _part_in_text(part: Any) -> Any:
-    """Return a part in a known form.
+    """Return a part in a known form. A text that is an item in JSON becomes this item.
 
-    Some programs send an item of OpenAI's Responses API as a text that contains its JSON.
+    Some programs send the items of OpenAI's Responses API as such texts.
     """
     part = known_form(part)
     if _kind(part) == "text":

@@ -49,7 +49,7 @@ _OF_CALL = (
 """The beginnings of the names of attributes that only a model call has."""
 _HIDDEN = "__REDACTED__"
 _USAGE = 600
-"""The maximum number of characters between two counts of a usage."""
+"""The maximum distance in characters between the input tokens and the cached tokens of a call."""
 _CACHED = re.compile(r"cached_tokens['\"]?\s*[=:]\s*(\d{1,9})\b")
 _EMBEDDINGS = "embedding.embeddings."
 _STREAM_BEGINS = "First Token Stream Event"
@@ -91,8 +91,8 @@ def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
 def _is_call(columns: SpanColumns, attributes: Attributes) -> bool:
     """Return whether a span of the kind LLM may be a model call.
 
-    LlamaIndex reports methods that only prepare a call as such spans. They have an input, but no
-    messages and no tokens.
+    LlamaIndex also reports methods that only prepare a call as spans of this kind. These spans have
+    an input, but no messages and no tokens.
     """
     given = attributes.get("input.value")
     if given is None or given == _HIDDEN or columns.raw.status is RawStatus.ERROR:
@@ -143,8 +143,8 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
 def _cached_in_reply(whole: JsonValue, input_tokens: int) -> int | None:
     """Return the cached tokens in the usage of the provider's whole reply, or None.
 
-    Some instrumentations send this count only there, as JSON or as text that Python's `repr` wrote.
-    The usage is identified by the number of input tokens.
+    Some instrumentations send this count only in the whole reply. The reply is JSON, or text that
+    Python's `repr` wrote. The number of input tokens identifies the usage in this text.
     """
     if not isinstance(whole, str) or "cached_tokens" not in whole:
         return None
@@ -175,7 +175,7 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
 def _with_reasoning(output: str, whole: str) -> str | None:
     """Return the reply with the reasoning from the whole reply of the provider.
 
-    Some instrumentations send the reasoning only there.
+    Some instrumentations send the reasoning only in the whole reply.
     """
     replies, wholes = parse_json(output), read_messages(whole, "assistant")
     if not (replies and wholes and "reasoning_content" in wholes[0]):

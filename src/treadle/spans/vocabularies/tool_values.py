@@ -1,4 +1,4 @@
-"""Arguments and results of tools in the objects that LangChain and LlamaIndex put around them."""
+"""Removes the objects that some libraries put around the arguments and the results of tools."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,8 @@ from treadle.spans.vocabularies.values import as_content, parse_json, to_json
 _ARGUMENTS = ({"input_str", "inputs"}, "inputs"), ({"kwargs"}, "kwargs")
 """Pairs of the keys that identify an object around arguments, and the key of the arguments.
 
-Traceloop sends all arguments of LangChain's callback. LlamaIndex sends the arguments by name.
+Traceloop sends all arguments of LangChain's callback, and `inputs` is one of them. LlamaIndex sends
+an object with the single key `kwargs`.
 """
 _RESULTS = (
     ({"tool_name", "raw_output"}, "raw_output"),
@@ -57,5 +58,8 @@ def _inner_result(value: Mapping[str, Any]) -> Any:
 
 
 def _is_around(keys: set[str], value: Mapping[str, Any]) -> bool:
-    """Return whether the object has no keys but those of a known object around a value."""
+    """Return whether an object with these identifying keys is only an object around a value.
+
+    With the keys `input_str` or `tool_name`, it may have further keys.
+    """
     return keys == value.keys() or not {"input_str", "tool_name"}.isdisjoint(keys)

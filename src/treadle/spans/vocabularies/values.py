@@ -253,7 +253,8 @@ _APIS = frozenset(
 def canonical_provider(name: str | None) -> str | None:
     """Return OpenTelemetry's name for a provider.
 
-    An unknown name is only converted to lower case.
+    An unknown name is only converted to lower case. The name of a library in `_FRAMEWORKS` becomes
+    None.
     """
     if name is None or name in _FRAMEWORKS:
         return None

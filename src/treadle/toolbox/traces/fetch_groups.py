@@ -65,8 +65,8 @@ class GroupValue(AnswerPart):
 class GroupRow(SumsRow, GroupValue):
     """One group, with the totals of its spans and figures of its runs.
 
-    A run counts in each group that has one of its matching spans. The durations are those of runs,
-    or of calls in groups by model, or of spans in groups by operation.
+    A run counts in each group that has one of its matching spans. The percentiles describe the
+    durations of runs. In groups by model they describe calls, and in groups by operation spans.
     """
 
     runs: int | None = if_any()

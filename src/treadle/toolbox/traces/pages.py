@@ -11,8 +11,8 @@ from treadle.traces.query import Page
 PREVIEWS = (160, 80, 40, 0)
 """The maximum lengths of recorded texts in characters.
 
-`fitted` tries them in this order until all rows fit. If the rows do not fit even with the last
-one, it returns fewer rows.
+`fitted` tries these lengths in this order until all rows fit. If the rows do not fit with the last
+length either, `fitted` returns fewer rows.
 """
 _SOME_CURSOR = "0" * 64
 """A cursor of the maximum length, to estimate the size of a result."""

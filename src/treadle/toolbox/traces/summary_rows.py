@@ -216,9 +216,9 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
 
 
 def model_row(usage: ModelUsage) -> ModelRow:
-    """Convert the usage of a model to a row. `errors` is the number of failed spans.
+    """Convert the usage of a model to a row.
 
-    `faults` is the number of those without a failed child.
+    `errors` is the number of failed spans, and `faults` counts only those without a failed child.
     """
     totals = usage.sums.totals
     return ModelRow(
@@ -294,8 +294,8 @@ class OutlyingSpan(AnswerPart):
 
     `times` is the ratio to the median of `n` similar spans. The own time is the duration without
     the time of children and without waiting for a person. `duration_ms` is the own time. `median`
-    has the same unit as the compared figure, milliseconds or US dollars. The newest spans of the
-    query were examined, and its slowest and its most expensive spans.
+    has the same unit as the compared figure, milliseconds or US dollars. The newest, the slowest
+    and the most expensive spans of the query were examined.
     """
 
     span_id: str

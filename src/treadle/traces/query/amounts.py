@@ -56,5 +56,5 @@ _JSON_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,2})?", re.AS
 
 
 def number_in(text: str) -> float | None:
-    """Return the number that a value of the metadata is, or None if it is not a number."""
+    """Return a value of the metadata as a number, or None if it is not a number."""
     return float(text) if _JSON_NUMBER.fullmatch(text) else None

@@ -33,7 +33,7 @@ def recount(
     traces: dict[int, TraceState],
     sums: SumChanges,
 ) -> None:
-    """Update which calls and which faults count after changes of spans, which must be stored.
+    """Update which calls count and which spans count as faults. The changes must be stored already.
 
     Each change has the old row of a span, or None, and the new row. `traces` are the states of the
     changed traces by key. The states of other traces whose sums change are added to `traces`.
@@ -126,7 +126,7 @@ def _store(
             sums.count(row, traces[row.trace], difference, 1)
     if not changes:
         return
-    revisions = new_revisions(connection, len(changes))  # live views show which call counts
+    revisions = new_revisions(connection, len(changes))  # live views show which calls count
     connection.executemany(
         _UPDATE,
         [

@@ -1,8 +1,8 @@
 """The counters of every sum of spans, each declared once in `COUNTERS`.
 
-The rows of `traces`, `runs`, `threads` and `rollups` have one column for each counter. The writer
-adds the contribution of a span (`counters`). Queries that add up spans use the same declarations
-as SQL (`CONTRIBUTIONS`).
+The rows of `traces`, `runs`, `threads`, `rollups` and `properties` have one column for each
+counter. The writer adds the contribution of a span (`counters`). Queries that add up spans use the
+same declarations as SQL (`CONTRIBUTIONS`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ class RowCondition:
     compared: tuple[str, ...]
     """The columns whose values determine whether the condition holds."""
     known: tuple[str, ...]
-    """The columns of which it matters only whether their value is known."""
+    """The columns for which the condition tests only whether their value is known."""
 
     def __and__(self, other: "RowCondition") -> "RowCondition":
         one, two = self.holds, other.holds

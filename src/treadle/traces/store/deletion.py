@@ -1,8 +1,9 @@
 """Deletes traces permanently: rows, sums, search text and attachments, then the bytes in the file.
 
 Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
-(`secure_delete`), but their words stay in the search index until its segments are merged. After the
-merge, free pages are returned to the file system and the log is truncated.
+(`secure_delete`), but their words stay in the search index until the parts of the index are merged.
+Segments (`store.segments`) with deleted spans are written again. After the merge, free pages are
+returned to the file system and the log is truncated.
 
 When SQLite splits a page, the old page may keep a copy of a row that moves to the new page. To
 remove such copies, a file of up to `_MAX_REWRITTEN_BYTES` is rewritten.
@@ -243,7 +244,8 @@ class Deleter:
     def _clean(self) -> None:
         """Remove what remains of deleted spans in the file and in its log.
 
-        The segments and the search index have copies of their texts. Free pages are returned.
+        The segments and the search index have copies of the texts of these spans. Free pages are
+        returned to the file system.
         """
         position: int | None = BEFORE_ALL
         while position is not None:

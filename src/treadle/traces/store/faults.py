@@ -1,4 +1,4 @@
-"""Updates `spans.fault` (whether a span counts as a fault) when spans change.
+"""Updates the column `spans.fault`: whether a span counts as a fault.
 
 An exception often passes from a tool through its agent to the run, and each of these spans fails.
 This is one fault. Therefore a failed span counts as a fault only if none of its children failed. If
@@ -46,7 +46,7 @@ def recount_faults(
     """Update which spans count as faults, after changes of these rows.
 
     `rows` are the rows of new, changed and removed spans. A changed span has two rows, the old and
-    the new one. `traces` has the states of all their traces by key.
+    the new one. `traces` has the states of the traces of all these rows, by the key of the trace.
     """
     related: dict[tuple[int, Text], None] = {}
     for row in rows:

@@ -1,7 +1,7 @@
 """Adds labels to stored traces and spans, and removes them.
 
-A label of a trace belongs to its root, and the other spans inherit it. The labels of some traces
-change in one transaction, and other writes happen between these transactions.
+A label of a trace belongs to its root, and the other spans inherit it. One transaction changes the
+labels of up to `_TRACES_AT_ONCE` traces. The writer serves other requests between the transactions.
 """
 
 import sqlite3
@@ -45,7 +45,7 @@ class Labeller:
         remove: Sequence[str],
         at_us: int,
     ) -> int:
-        """Label all traces of these threads and runs, and these traces.
+        """Change the labels of these traces, and of all traces of these threads and runs.
 
         Returns the number of spans whose own labels changed.
         """
@@ -65,7 +65,7 @@ class Labeller:
         remove: Sequence[str],
         at_us: int,
     ) -> int:
-        """Label these spans only. Returns the number of spans whose labels changed."""
+        """Change the labels of single spans. Returns the number of spans whose labels changed."""
         return sum(
             self._writer.edit(_spans_edited(batch, add, remove, at_us)).result()
             for batch in _batches(spans, _SPANS_AT_ONCE)

@@ -38,8 +38,8 @@ to 5 had fewer indexes. Versions up to 6 counted nested model calls by another r
 7 did not count embeddings. Versions up to 9 counted a call twice if an exporter and the gateway
 recorded it in different traces. Versions up to 10 had no properties. In versions up to 11, spans
 did not inherit labels. Versions up to 12 had no segments. Versions up to 13 did not count faults.
-Versions up to 14 had no sums of Treadle's own calls.
-In versions up to 15, segments had no traces.
+Versions up to 14 had no sums of Treadle's own calls. In versions up to 15, segments had no column
+for the trace.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED, _MATCHED, _WITH_PROPERTIES, _INHERITED = 3, 5, 8, 10, 11, 12

@@ -32,7 +32,7 @@ RANKS = (50, 95, 99, 100)
 
 
 _MANY_VALUES = 10_000
-"""The number of durations from which numpy finds their percentiles in less time."""
+"""For at least this many durations, numpy finds the percentiles in less time than sorting."""
 
 
 def percentiles(values: Iterable[int]) -> Percentiles:

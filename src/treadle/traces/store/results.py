@@ -31,7 +31,7 @@ def _cost_source(value: str | None) -> CostSource | None:
 
 @lru_cache(4_096)
 def shown_labels(labels: str | None) -> tuple[str, ...]:
-    """Return the labels of a span that lists show. `labels` is the column of the span."""
+    """Return those labels in a value of the column `labels` that lists show."""
     return tuple(filter(is_shown, json.loads(labels))) if labels else ()
 
 
@@ -196,7 +196,7 @@ QUESTION = """coalesce(s.input_preview, (
 
 @dataclass(frozen=True, slots=True)
 class ListedError:
-    """The span that caused an error of a run, with the beginning of its message.
+    """A failed span of a run, with the beginning of its message.
 
     Many instrumentations begin the message with the type, which `error_type` already has.
     `message` is without that type.
@@ -224,7 +224,8 @@ class RunSummary(NamedTuple):
     root's input and output. If the root has no input, `question` is that of the first model call of
     its trace. The user, the release and the metadata are those of the root. `duration_us` is the
     duration of the root. While the root is unfinished or has not arrived, `duration_us` is None and
-    `status` is `unfinished`. `error` is the earliest failed span without a failed child.
+    `status` is `unfinished`. `error` is the earliest span that counts as a fault, or else the
+    earliest failed span.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
@@ -351,7 +352,7 @@ class Hit:
 
 
 class DurationsOf(StrEnum):
-    """The objects whose durations a group has."""
+    """What the durations of a group measure: whole runs, single model calls or single spans."""
 
     RUNS = "runs"
     CALLS = "calls"
@@ -365,9 +366,10 @@ class Group:
     `value` is the model, the thread or another property by which spans are grouped. It is empty for
     the spans that have no such property. In groups by time, it is the start in Unix microseconds.
 
-    A run belongs to each group that has one of its spans. `duration` has percentiles of the
-    durations of the group's runs, of its model calls in groups by model, and of its spans in groups
-    by operation. The figures of runs and durations are None if they were not requested.
+    A run belongs to each group that has one of its spans. `duration` has percentiles of durations,
+    and `duration_of` states what they measure: the model calls in groups by model, the spans in
+    groups by operation, and the runs in all other groups. The figures of runs and durations are
+    None if they were not requested.
     """
 
     value: str | int

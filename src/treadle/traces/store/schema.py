@@ -4,9 +4,9 @@
   position distinguishes spans of the same microsecond. If a microsecond is full, its further spans
   get keys of the next microsecond. Therefore every table and index with keys of spans is in the
   order of time.
-- **Sums are stored**: the rows of `traces`, `runs`, `threads` and `rollups` have the same additive
-  counters. The writer adds the difference that each version of a span makes. All counters are
-  integers, so the result does not depend on the order of arrival.
+- **Sums are stored**: the rows of `traces`, `runs`, `threads`, `rollups` and `properties` have the
+  same additive counters. The writer adds the difference that each version of a span makes. All
+  counters are integers, so the result does not depend on the order of arrival.
 - **Revisions identify changes**: `spans.revision` increases with every write of any process. After
   a pause, a live view reads the spans with a higher revision than the last one that it read.
 
@@ -38,7 +38,7 @@ FAULTS = (
         WHERE status = 'error'""",
     "CREATE INDEX IF NOT EXISTS faults ON spans (trace) WHERE fault",
 )
-"""The indexes of failed spans: by their parents, and those that count as faults."""
+"""The index of failed spans by parent, and the index of faults by trace."""
 
 SAME_CALLS = (
     """CREATE INDEX IF NOT EXISTS spans_by_response_key ON spans (response_key, start_us)

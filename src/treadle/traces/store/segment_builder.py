@@ -1,7 +1,7 @@
 """Adds segments of new spans, and writes segments again when many of their spans changed.
 
-The writer calls `advance` between its commits. Each call writes one segment at most, so spans that
-arrive meanwhile wait for about 50 ms.
+The writer calls `advance` between its commits. Each call writes at most one segment, so spans that
+arrive during a call wait for only about 50 ms.
 """
 
 import sqlite3
@@ -13,10 +13,13 @@ from treadle.traces.store.segments import BEFORE_ALL, remove_segment, write_segm
 
 SEGMENT_SPANS = 8_192
 NEWEST_SPANS = 2_048
-"""The minimum number of spans behind the newest segment. Late spans often belong among these."""
+"""The minimum number of newest spans that no segment covers.
+
+Spans that arrive late often belong among these, and then do not change a segment.
+"""
 
 MAX_CHANGED = 4_096
-"""The number of changed spans from which segments are written again."""
+"""If more spans than this changed after their segment was written, a segment is rewritten."""
 
 _STATE = "SELECT coalesce(max(last), ?), coalesce(sum(spans), 0) FROM segments"
 _ALL = "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
@@ -51,10 +54,10 @@ def advance(connection: sqlite3.Connection) -> bool:
 
 
 def renew_after(connection: sqlite3.Connection, after: int) -> int | None:
-    """Write the first segment behind `after` again that has changed spans.
+    """Find the first changed span with a key above `after`, and write its segment again.
 
-    Returns its last key, or None if there is no such segment. Afterwards, the segment does not
-    contain any data of deleted spans.
+    Returns the last key of the segment, or None if there is no such span. Afterwards, the segment
+    does not contain any data of deleted spans.
     """
     with transaction(connection):
         found = connection.execute(
@@ -76,9 +79,9 @@ def _renew_most_changed(connection: sqlite3.Connection) -> None:
 
 
 def _renew(connection: sqlite3.Connection, last: int) -> None:
-    """Write the segment with this last key again. If it became too long, write its first part.
+    """Write the segment with this last key again. If it became too long, write only a first part.
 
-    Then the rest of its spans count as changed, until a later call writes their segment.
+    The further spans then count as changed until a later call writes a segment of them.
     """
     (after,) = connection.execute(
         "SELECT coalesce(max(last), ?) FROM segments WHERE last < ?", (BEFORE_ALL, last)
@@ -99,6 +102,6 @@ def _renew(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _key_at(connection: sqlite3.Connection, after: int, position: int) -> int | None:
-    """Return the key of the span at this position, counted from 1, behind `after`."""
+    """Return the key at this position, counted from 1, among the keys higher than `after`."""
     found = connection.execute(_NEXT, (after, position - 1)).fetchone()
     return None if found is None else int(found[0])

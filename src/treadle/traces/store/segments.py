@@ -1,13 +1,16 @@
 """Segments: copies of the short columns of spans as arrays, for sums over many spans.
 
-Each segment covers a range of keys, so it has the spans of a period. Segments adjoin each other,
-and together they cover all keys up to the last key of the newest segment. Queries read newer spans
-from the table `spans`. They also read the spans of `changed_spans` from there: triggers record each
-covered span that is added, changed or removed after its segment was written. Therefore queries are
-always exact, and no code that changes spans has to know about segments.
+Each segment covers a range of keys. Keys are in the order of time, so a segment has the spans of a
+period. Segments adjoin each other, and together they cover all keys up to the last key of the
+newest segment. Queries read the spans with higher keys from the table `spans`.
 
-A **shape** is a combination of the columns with few values, such as the kind, the status and the
-model. A segment has each shape once, and one small number for each span.
+If a covered span is added, changed or removed after its segment was written, a trigger records it
+in `changed_spans`. Queries read these spans from the table `spans` too. Therefore their results are
+exact, although code that changes spans does not update segments.
+
+A **shape** is a combination of values of those columns that have few different values, such as the
+kind, the status and the model. A segment contains each of its shapes once. For each span, it
+contains only the small number of the shape.
 """
 
 import json
@@ -36,8 +39,8 @@ SEGMENT_TABLES: tuple[str, ...] = (
     "DROP TABLE IF EXISTS segments",
     "DROP TABLE IF EXISTS segment_columns",
     "DROP TABLE IF EXISTS changed_spans",
-    # `last` is the last key that the segment covers. The key after the last one of the preceding
-    # segment is the first one.
+    # `last` is the last key that the segment covers. Its first key is the key after the last key of
+    # the preceding segment.
     """CREATE TABLE segments (
         last INTEGER PRIMARY KEY, spans INTEGER NOT NULL,
         first_us INTEGER NOT NULL, last_us INTEGER NOT NULL -- first and last start of a span
@@ -54,7 +57,7 @@ SEGMENT_TABLES: tuple[str, ...] = (
         for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))
     ),
 )
-"""Creates the tables without segments. The writer adds the segments of stored spans later."""
+"""Replaces the tables by empty ones. The writer then writes the segments of all stored spans."""
 
 WAITED = "waited_us"
 """The time that a span waited for a person: `duration_us - work_us`. It is seldom above 0."""
@@ -74,9 +77,9 @@ TEXTS = (NAMES, LABELS)
 _NAMED_COLUMNS = ("kind", "operation", "status", "model", "provider")
 _CONDITIONS = tuple(counter.when for counter in COUNTERS)
 SHAPE = tuple(dict.fromkeys((*_NAMED_COLUMNS, *(c for w in _CONDITIONS for c in w.compared))))
-"""The columns whose values are in a shape."""
+"""The columns whose values a shape contains."""
 KNOWN = tuple(sorted({column for when in _CONDITIONS for column in when.known}))
-"""The columns of which a shape has only whether they are known."""
+"""The columns for which a shape contains only whether their value is known."""
 
 KEYS, STARTS, SHAPES, OTHERS = "key", "start_us", "shape", "properties"
 """Further columns of a segment.
@@ -103,9 +106,9 @@ BEFORE_ALL = -(1 << 63)
 
 @lru_cache(4_096)
 def row_of_shape(shape: tuple[Any, ...]) -> SpanRow:
-    """Return a row with the columns of a shape: the values of `SHAPE`, and those of `KNOWN`.
+    """Return the row of a span with the columns of a shape. Other columns are None.
 
-    Numbers that a shape only has as known are 0 in the row.
+    A shape has no values of the columns `KNOWN`. A known value becomes 0 in the row.
     """
     columns = dict(zip((*SHAPE, *KNOWN), shape, strict=True))
     columns |= {name: 0 if columns[name] else None for name in KNOWN}
@@ -113,9 +116,9 @@ def row_of_shape(shape: tuple[Any, ...]) -> SpanRow:
 
 
 def write_segment(connection: sqlite3.Connection, after: int, last: int) -> None:
-    """Write the segment of the keys from behind `after` to `last`.
+    """Write the segment of the keys that are higher than `after`, up to `last`.
 
-    Without spans, no segment is written, so the following segment covers these keys.
+    If no span has such a key, no segment is written. The following segment then covers these keys.
     """
     remove_segment(connection, last)
     connection.execute("DELETE FROM changed_spans WHERE span > ? AND span <= ?", (after, last))
@@ -154,7 +157,7 @@ def remove_segment(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _pack_properties(column: Sequence[str | None]) -> dict[str, bytes]:
-    """Return a column for each property, and the column `OTHERS` if there are too many."""
+    """Return columns of the most frequent properties, and a column `OTHERS` of further ones."""
     import numpy
 
     combinations, codes = _numbered(column)
@@ -178,9 +181,10 @@ def _pack_properties(column: Sequence[str | None]) -> dict[str, bytes]:
 
 
 def pack_numbers(values: Sequence[int | None], *, ascending: bool = False) -> bytes:
-    """Return numbers of 64 bits in as few bytes as their range needs. None means no known number.
+    """Pack 64-bit numbers. The range of the numbers determines how many bytes each one takes.
 
-    The result is empty if no number is known. `ascending` numbers are stored as differences.
+    None is an unknown number. The result is empty if no number is known. If `ascending` is true,
+    the differences between consecutive numbers are packed.
     """
     import numpy
 
@@ -213,13 +217,13 @@ class Numbers(NamedTuple):
 
     values: "Array"
     known: "Array | None"
-    """Which numbers are known. None means that all are."""
+    """Which numbers are known. None means that all numbers are known."""
     most: int
     """No number has a larger absolute value."""
 
 
 def unpack_numbers(packed: bytes, count: int, selected: "Array | None" = None) -> Numbers:
-    """Return the numbers at the selected positions of `count`. None means all positions."""
+    """Unpack `count` numbers, and return those at the positions `selected`, or else all of them."""
     import numpy
 
     data = _expanded(packed)
@@ -255,13 +259,13 @@ V = TypeVar("V", bound=Hashable)
 
 
 def pack_texts(values: Sequence[Hashable]) -> bytes:
-    """Return values as a list of the different ones and a code for each. None means no value."""
+    """Pack a list of the different values, and the position in this list (code) of each value."""
     different, codes = _numbered(values)
     return _pack_codes(different, codes)
 
 
 def unpack_texts(packed: bytes) -> "tuple[list[Any], Array]":
-    """Return the different values, and for each span the position of its value in this list."""
+    """Return the different values, and for each span the position (code) of its value."""
     import numpy
 
     data = _expanded(packed)
@@ -280,7 +284,7 @@ def _numbered(values: Iterable[V]) -> "tuple[list[V], Array]":
 
 
 def _pack_codes(different: Sequence[Any], codes: "Array", *, of: "Array | None" = None) -> bytes:
-    """Pack the codes. With `of`, the result has the code at each position that `of` lists."""
+    """Pack different values and codes. If `of` is given, pack the codes at these positions."""
     values = [
         list(map(plain, value)) if isinstance(value, tuple) else plain(value) for value in different
     ]
@@ -292,7 +296,7 @@ def _pack_codes(different: Sequence[Any], codes: "Array", *, of: "Array | None" 
 
 
 def _compressed(data: bytes) -> bytes:
-    """Compress the data if this saves three quarters. Otherwise reading plain data is better."""
+    """Compress the data if this saves three quarters of it. Plain data is faster to read."""
     short = zlib.compress(data, 1)
     return _COMPRESSED + short if len(short) * 4 < len(data) else _PLAIN + data
 

@@ -1,4 +1,4 @@
-"""Updates the sums of traces, runs, threads and hours when spans are added or removed.
+"""Updates the sums of traces, runs, threads, hours and properties when spans change.
 
 A span contributes to its trace, a trace to its run, and a run to its thread. When a trace or a run
 moves to another parent, its stored sums are subtracted from the old parent and added to the new
@@ -29,10 +29,10 @@ from treadle.traces.store.trace_states import TraceState, store_traces
 HOUR_US = 3_600_000_000
 
 OWN = "own:"
-"""The prefix of the dimensions and names that include only Treadle's own calls.
+"""The prefix of dimensions in `rollups` and of names in `properties` for Treadle's own calls.
 
-Queries subtract these sums to leave out the own calls. Rows with the name `OWN_TRACE` have the sums
-of the own calls of a trace.
+Sums with this prefix include only these calls. Queries subtract them to leave out the own calls.
+A row of `properties` with the name `OWN_TRACE` has the sums of the own calls of one trace.
 """
 OWN_TRACE = f"{OWN}trace"
 
@@ -130,7 +130,7 @@ class SumChanges:
         self._count_hours(row, state.trace_id, share, sign)
 
     def count_own(self, row: SpanRow, trace_id: Text) -> None:
-        """Add one of Treadle's own calls to the sums of own calls, but not to the others.
+        """Add one of Treadle's own calls to the sums of own calls, but not to the other sums.
 
         Call `store_own` afterwards.
         """
@@ -241,7 +241,10 @@ def _is_own(labels: str | None) -> bool:
 
 
 def _prefixes(labels: str | None, *, every: bool) -> tuple[str, ...]:
-    """Return the prefixes of the dimensions to which a span with these labels contributes."""
+    """Return the prefixes of the dimensions to which a span with these labels contributes.
+
+    If `every` is false, only the dimensions of Treadle's own calls are included.
+    """
     own = (OWN,) if _is_own(labels) else ()
     return ("", *own) if every else own
 

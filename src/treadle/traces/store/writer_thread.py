@@ -47,7 +47,7 @@ _SHARE = 250
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
 _SEGMENT_CHECK_SPANS = 2_048
-"""The number of written spans after which a segment may be due, even if further spans wait."""
+"""After this many written spans, the writer updates segments even if further spans wait."""
 _SEGMENT_BYTES = 500_000
 
 
@@ -90,7 +90,7 @@ _Group = list[_Part]
 
 
 class _Pause:
-    """Stands for a moment without requests, in which the writer may write segments."""
+    """Takes the place of a request if the writer should update segments now."""
 
 
 _PAUSE = _Pause()
@@ -114,7 +114,7 @@ class Writer:
         self._newest = 0
         self._log = connections.LogKeeper(database.path)
         self._segments_due = True
-        """Whether a segment may have to be written. It is true at first, after an upgrade."""
+        """Whether a segment may be missing. It is true at first: an upgrade removes segments."""
         self._spans_since_segment = 0
 
     def listen(self, listener: Callable[[int], None]) -> None:
@@ -186,9 +186,10 @@ class Writer:
         return done
 
     def edit(self, make: Callable[[sqlite3.Connection], Iterable[Span]]) -> Future[int]:
-        """Write the versions of stored spans that `make` returns, in the transaction of its reads.
+        """Write the new versions of stored spans that `make` returns.
 
-        Returns the number of these spans.
+        `make` reads the stored spans in the same transaction. The result of the future is the
+        number of written spans.
         """
 
         def work(connection: sqlite3.Connection) -> int:
@@ -248,7 +249,7 @@ class Writer:
                     self._log.keep_small(connection, sum(part.size for part in work))
             except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
                 if isinstance(work, _Pause):
-                    self._segments_due = False  # the next spans are the next occasion
+                    self._segments_due = False  # further spans lead to the next attempt
                     _log.exception("The segments of the trace store were not updated")
                 elif isinstance(work, _Job):
                     work.fail(error)
@@ -276,9 +277,10 @@ class Writer:
         return connection
 
     def _next(self) -> _Group | _Job[Any] | _Pause | None:
-        """Return the next waiting spans up to a limit, or the next job. None after `close`.
+        """Return the next waiting spans up to a limit, the next job, or a pause.
 
-        If nothing waits, or after many spans, the result may be a pause.
+        A pause is returned if a segment may be due, and either nothing waits or many spans were
+        written. After `close`, the result is None as soon as nothing waits.
         """
         with self._waiting:
             if self._segments_due and self._spans_since_segment >= _SEGMENT_CHECK_SPANS:

@@ -34,7 +34,10 @@ _TITLE_COLUMNS = 60
 
 
 class _Widths(NamedTuple):
-    """The widths in columns of the optional fields of a row. A field that no row has takes none."""
+    """The widths in columns of the optional fields of a row.
+
+    The width of a field is 0 if no row has the field.
+    """
 
     cost: int
     branches: int

@@ -56,10 +56,10 @@ def text_term(condition: Condition) -> TextTerm:
 
 
 def register_holds(connection: sqlite3.Connection) -> None:
-    """Add the SQL function `holds`: whether the case-folded text contains a literal.
+    """Add the SQL functions `holds` and `number_in`.
 
-    Also add the function `number_in`, which returns the number that a text is, or NULL, and the
-    function of `member`.
+    `holds` returns whether the case-folded text contains a literal. `number_in` returns the number
+    that the whole text represents, or NULL. The function of `member` is added too.
     """
     connection.create_function("holds", 2, _holds, deterministic=True)
     connection.create_function("number_in", 1, _number_in, deterministic=True)
@@ -310,7 +310,7 @@ def _compares_metadata(condition: Condition) -> bool:
 
 
 def _compares(operator: Operator, bound: float, text: str) -> bool:
-    """Return whether the text is a number that compares in this way with the bound."""
+    """Return whether the text is a number that meets the comparison with `bound`."""
     number = number_in(text)
     return number is not None and bool(COMPARISONS[operator](number, bound))
 
@@ -357,7 +357,7 @@ def _positive(condition: Condition) -> Sql:
 
 
 def _in_property(condition: Condition) -> Sql:
-    """Return a test of the value of a property in the row of each span."""
+    """Return SQL that reads the property from the row of a span and tests its value."""
     if _compares_metadata(condition):
         bound = float(condition.values[0])
         fits = Sql(f"number_in(e.value) {condition.operator.value} ?", (bound,))

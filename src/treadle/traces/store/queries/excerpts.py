@@ -1,4 +1,4 @@
-"""Finds the matches of a text search in the texts of a span, for excerpts that mark them."""
+"""Finds the matches of a text search in the texts of a span. Excerpts mark these matches."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ _MARKS = "[\u0300-\u036f]*"
 
 
 class _Folded(dict[int, str]):
-    """Maps characters to lower case without accents, each to one character."""
+    """Maps each character to one character in lower case and without accents."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -37,8 +37,8 @@ class Matches:
     def ranges(self, text: str) -> list[tuple[int, int]]:
         """Return the start and the end of each match in `text`.
 
-        Terms match as whole words. If no term does, they match anywhere: the words of some scripts
-        are not separated.
+        Terms match whole words. If no term matches a whole word, terms match anywhere, since some
+        scripts do not separate words.
         """
         folded = text.translate(_FOLDED)
         for pattern in self._patterns:

@@ -1,4 +1,4 @@
-"""Figures of groups that are not sums of spans: the number of runs, and percentiles of durations.
+"""Figures of groups that are not sums: the number of runs, and percentiles of durations.
 
 A run belongs to each group that has one of its matching spans.
 """
@@ -20,9 +20,8 @@ from treadle.traces.store.results import DURATION_OF_ROOT, STATUS_OF_ROOT, Durat
 from treadle.traces.store.segments import SHAPES, row_of_shape
 from treadle.traces.store.statements import plain
 
-_OF_FACETS = frozenset({GroupBy.MODEL, GroupBy.OPERATION, GroupBy.LABEL})
 _OF_CALLS = {GroupBy.MODEL: DurationsOf.CALLS, GroupBy.OPERATION: DurationsOf.SPANS}
-"""The groupings whose durations are those of single spans. Others have those of whole runs."""
+"""The groupings with durations of single spans. Other groups have durations of whole runs."""
 
 _FACETS = """
     SELECT value, trace FROM trace_facets WHERE facet = ?1
@@ -31,30 +30,31 @@ _FACETS = """
         SELECT coalesce(sum(count), 0) FROM trace_facets a INDEXED BY facets_of_trace
         WHERE a.trace = t.id AND a.facet = ?1
     )"""
-"""The values of each trace, and '' if some of its spans have no value."""
+"""Selects the values of each trace, and '' for a trace with spans that have no value."""
 
 _RUNS = f"""
     SELECT o.id, r.id, {STATUS_OF_ROOT} = 'error', {DURATION_OF_ROOT}
     FROM traces o CROSS JOIN runs r ON r.run_id = o.run_id
     CROSS JOIN spans s ON s.id = r.root CROSS JOIN traces t ON t.id = s.trace"""
-"""Selects traces with their run, whether the run failed, and its duration."""
+"""Selects traces with the key of their run, whether the run failed, and its duration."""
 
 _MANY_TRACES = 10_000
-"""The number of traces from which reading the runs of all traces takes less time."""
+"""For at least this many traces, it takes less time to read the runs of all stored traces."""
 
 
 @dataclass(slots=True)
 class _Runs:
-    """The runs of a group by key, with whether each failed and its duration."""
+    """The runs of a group by key: whether each run failed, and its duration if it is known."""
 
     failed: dict[int, bool] = field(default_factory=dict)
     durations: dict[int, int] = field(default_factory=dict)
 
 
 def value_of(by: Grouping, bucket_us: int) -> Sql:
-    """Return SQL of the value by which the span `s` is grouped. Groups by label have no such SQL.
+    """Return SQL of the value by which the span `s` is grouped.
 
-    The value is '' if the span has none.
+    The SQL may use the tables that `_spans` adds. The value is '' if the span has none. Only spans
+    with labels have rows in groups by label.
     """
     if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
         found = f"SELECT {member('s.properties')} FROM json_each(s.properties) e WHERE e.key = ?"
@@ -124,7 +124,7 @@ def _runs(
 def _pairs(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
 ) -> Iterator[tuple[str | int, int]]:
-    """Yield each value with the key of each trace with a matching span of this value.
+    """Yield pairs of a value and the key of a trace that has a matching span with this value.
 
     A pair may occur several times.
     """
@@ -144,7 +144,7 @@ def _pairs(
 
 
 def _all_pairs(by: Grouping, bucket_us: int) -> Sql:
-    """Return SQL for the values of all spans with the keys of their traces."""
+    """Return SQL for pairs of a value and the key of a trace, from the stored values of traces."""
     if by in {GroupBy.THREAD, GroupBy.RUN}:
         value = value_of(by, bucket_us)
         joined_runs = "traces t CROSS JOIN runs r ON r.run_id = t.run_id"
@@ -153,7 +153,7 @@ def _all_pairs(by: Grouping, bucket_us: int) -> Sql:
 
 
 def _pairs_of(source: Source, by: Grouping, query: Query, bucket_us: int) -> Sql:
-    """Return SQL for the values of the matching spans of a source with the keys of their traces."""
+    """Return SQL for pairs of a value and the key of a trace, from the spans of a source."""
     value = value_of(by, bucket_us)
     spans = _spans(source, by)
     where = conditions(source, query)
@@ -164,7 +164,7 @@ def _pairs_of(source: Source, by: Grouping, query: Query, bucket_us: int) -> Sql
 
 
 def _spans(source: Source, by: Grouping) -> Sql:
-    """Return the FROM clause for the spans of the source with what `value_of` needs."""
+    """Return the FROM clause for the source and the further tables that `value_of` uses."""
     more = ""
     if by in {GroupBy.THREAD, GroupBy.RUN}:
         more = JOINED
@@ -176,7 +176,7 @@ def _spans(source: Source, by: Grouping) -> Sql:
 def _durations(
     connection: sqlite3.Connection, by: GroupBy, query: Query
 ) -> "dict[str, array[int]]":
-    """Return the durations of the counted calls of each model, or the spans of each operation."""
+    """Return the durations of the counted calls of each model or of the spans of each operation."""
     found: dict[str, array[int]] = defaultdict(lambda: array("q"))
     source = whole_source(connection, query)
     sources: Iterable[Source] = (source,)

@@ -131,7 +131,10 @@ def _less_own(
 def _own_sums(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """Return SQL for the stored sums of Treadle's own calls, or None if they cannot answer."""
+    """Return SQL for the stored sums of Treadle's own calls.
+
+    The result is None if the stored sums cannot answer the query.
+    """
     if isinstance(by, GroupBy) and by in _KEPT:
         return None if query.conditions else Sql(_OWN_TRACES[by], (OWN_TRACE,))
     name = property_of(by)

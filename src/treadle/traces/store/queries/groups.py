@@ -47,9 +47,9 @@ _ORDERS = {
     ),
     GroupSort.COST: ("priced", "cost_nano"),
 }
-"""SQL of whether the value is known by which groups are sorted, and SQL of this value.
+"""For each sort, SQL that tests whether a group has a known value, and SQL of this value.
 
-A sort that is missing here compares figures that are not sums (`group_figures`).
+A sort that is not in this table compares figures that are not sums (`group_figures`).
 """
 
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
@@ -71,7 +71,7 @@ def groups_page(
     """Return a page of the groups of spans.
 
     Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
-    number of spans. Spans without a model, a user, a release or a value of the metadata are in the
+    number of spans. In groups by model, user, release or metadata, spans without a value are in the
     group ''. Spans without a label are in no group by label. `figures` adds the number of runs and
     percentiles of durations, which takes longer.
     """
@@ -134,9 +134,9 @@ def _sorted(
     order: str,
     part: tuple[int, int],
 ) -> tuple[list[Group], int | None]:
-    """Return the limit and offset `part` of the groups in an order, and the number of all groups.
+    """Return some of the sorted groups, and the number of all groups.
 
-    The number is None if it is not known.
+    `part` has the limit and the offset. The number is None if it is not known.
     """
     shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
     kept = None if property_of(by) else _from_kept(connection, by, query, bucket_seconds)
@@ -163,7 +163,8 @@ def _sorted(
 def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
     """Return the rows, and rows of the value '' with the sums of the spans that have no value.
 
-    Each span has at most one value, so the rest is the difference from the sums of all spans.
+    Each span has at most one value. Therefore these sums are the sums of all spans minus the sums
+    of the rows.
     """
     every = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)

@@ -99,7 +99,10 @@ _ERROR_OF_RUN = """
     WHERE t.run_id = ? AND s.trace = t.id AND {condition} ORDER BY s.id LIMIT 1"""
 _FIRST_FAULT = _ERROR_OF_RUN.format(index="faults", condition="s.fault")
 _FIRST_FAILED = _ERROR_OF_RUN.format(index="failed_by_parent", condition="s.status = 'error'")
-"""The first failed span of a run whose only failed call is one that a client recorded too."""
+"""Selects the first failed span of a run without faults.
+
+In such a run, the gateway recorded failed calls that a client recorded too, in another trace.
+"""
 _NEWEST_FAILING = """
     SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors
     ORDER BY start_us DESC LIMIT 1"""
@@ -352,7 +355,7 @@ def _after_cursor(value: str, after: Position | None, sort: Sort) -> Sql:
 def _condition(
     connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, newest: bool = False
 ) -> Sql:
-    """Return the condition on a row. `newest` states that only the first rows are tested."""
+    """Return SQL of the condition on a row. `newest` states that the query stops after a page."""
     positive = replace(condition, negated=False)
     sql = listed.row_condition(positive) or _span_condition(
         connection, listed, positive, one_by_one=newest and condition.negated
@@ -363,10 +366,11 @@ def _condition(
 def _span_condition(
     connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, one_by_one: bool
 ) -> Sql:
-    """Return the condition that one of the spans of the row matches.
+    """Return SQL that tests whether a span of the row meets the condition.
 
-    With `one_by_one`, the rows with a rare value are not selected before. Few rows have it, so a
-    page of the other rows is full soon.
+    If few traces have the value, the SQL first selects the rows with the value. With `one_by_one`,
+    it tests each row instead. This is faster for a page of the rows without a rare value: most rows
+    do not have the value, so few tests fill the page.
     """
     placeholders, values = listing(condition.values)
     if condition.field in _FACETS and condition.operator is Operator.IS:

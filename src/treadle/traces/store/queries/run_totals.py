@@ -13,7 +13,7 @@ _SUMS = ", ".join(f"sum(g.{name})" for name in COUNTER_NAMES)
 
 
 def run_totals(connection: sqlite3.Connection, query: Query) -> RunTotals:
-    """Return the totals of the matching runs, each with all its spans."""
+    """Return the totals of the matching runs. The sums include all spans of each run."""
     register_holds(connection)
     matching = matching_runs(connection, resolved(connection, query))
     runs, failed, *counters = connection.execute(

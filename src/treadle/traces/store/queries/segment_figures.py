@@ -1,4 +1,7 @@
-"""Figures of the matching spans of segments for summaries and facets, each read in one pass."""
+"""Figures of the matching spans in segments, for summaries and facets.
+
+One pass over the segments reads all figures of a summary, or all counts of facets.
+"""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -32,14 +35,14 @@ if TYPE_CHECKING:
     from treadle.traces.store.segments import Array
 
 HIGHEST = 6
-"""The number of highest costs that are kept of each segment."""
+"""The maximum number of costs that are kept of each segment: the highest ones."""
 
 _DURATION, _TTFT, _COST = "duration_us", "ttft_us", "cost_nano"
 
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of a summary. The lists of arrays contain durations in microseconds."""
+    """The figures of a summary. All lists of arrays but `costs` contain microseconds."""
 
     sums: dict[tuple[str, str, str], Counters] = field(default_factory=dict)
     """The counters of each operation, status and model ('' for none)."""
@@ -51,12 +54,12 @@ class Figures:
     of_models: "dict[str, list[Array]]" = field(default_factory=lambda: defaultdict(list))
     """The durations of the counted calls of each model."""
     worked: "dict[str, list[Array]]" = field(default_factory=lambda: defaultdict(list))
-    """The durations of the calls of each tool, without the time of waiting."""
+    """The durations of the calls of each tool, without the time of waiting for a person."""
     costs: "list[Array]" = field(default_factory=list)
     """The highest costs of each segment, in billionths of a US dollar."""
     calls: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
-    """The calls of each tool, and those that failed."""
+    """`calls` has the number of calls of each tool, and `failed` the number of failed calls."""
 
 
 def figures(connection: sqlite3.Connection, query: Query) -> Figures:
@@ -90,7 +93,7 @@ def _highest(values: "Array") -> "Array":
 
 
 def nth_highest(arrays: "Sequence[Array]", n: int) -> int | None:
-    """Return the value at position `n` in descending order, or None if there are fewer values.
+    """Return the `n`-th highest value of all arrays, or None if there are fewer values.
 
     `n` is at most `HIGHEST`.
     """
@@ -148,7 +151,7 @@ def _counts(values: Sequence[Any], codes: "Array") -> list[tuple[Any, int]]:
 
 
 def _known(spans: Matches, name: str) -> "tuple[Array, Array]":
-    """Return the numbers of a column, and which ones are known."""
+    """Return the numbers of a column, and for each number whether it is known."""
     import numpy
 
     found = spans.numbers(name)
@@ -210,7 +213,7 @@ def _add_tools(found: Figures, spans: Matches, rows: Sequence[Any], codes: "Arra
 
 
 def _divided(names: Sequence[Any], numbers: "Array", at: "Array") -> "Iterator[tuple[str, Array]]":
-    """Divide the positions `at` by their names."""
+    """Yield each name with those of the positions `at` at which `numbers` refers to this name."""
     import numpy
 
     order = numpy.argsort(numbers[at], kind="stable")

@@ -1,7 +1,7 @@
 """Reads the matching spans of segments as arrays, and adds up their counters.
 
-Spans that no segment has, and spans that changed after their segment was written, are not read
-here. `uncovered` returns the sources that have them.
+Two kinds of spans are not read here: spans that no segment has, and spans that changed after their
+segment was written. `uncovered` returns the sources that have these spans.
 """
 
 import json
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from treadle.traces.store.segments import Array
 
 FEWEST_SPANS = 20_000
-"""The number of spans to read from which reading segments is faster."""
+"""If a query reads at least this many spans, it takes less time with segments."""
 
 SHAPED = {
     Field.KIND: "kind",
@@ -44,7 +44,7 @@ SHAPED = {
     Field.PROVIDER: "provider",
     Field.ERROR: "status",
 }
-"""Maps fields to columns whose values are in the shapes of spans."""
+"""Maps fields to the columns of shapes that conditions on these fields compare."""
 _TEXTS = {Field.NAME: NAMES, Field.LABEL: LABELS}
 _NUMBERS: dict[Field, tuple[str, ...]] = {
     Field.COST: ("cost_nano",),
@@ -57,7 +57,7 @@ _NUMBERS: dict[Field, tuple[str, ...]] = {
     Field.START: (STARTS,),
 }
 _EXACT = 1 << 53
-"""From this number on, a float of 64 bits does not have every integer."""
+"""A 64-bit float represents every integer up to this number exactly."""
 
 _DATA = "SELECT name, data FROM segment_columns WHERE segment = ? AND name IN ({})"
 _CHANGED = "SELECT span FROM changed_spans WHERE span > ? AND span <= ?"
@@ -66,7 +66,7 @@ _LAST = "SELECT max(last) FROM segments"
 
 @dataclass(slots=True)
 class Matches:
-    """The matching spans of a segment. All arrays have one element for each of them."""
+    """The matching spans of a segment. Returned arrays have one element for each matching span."""
 
     _read: Callable[[Sequence[str]], Mapping[str, bytes]]
     _all: int
@@ -82,7 +82,7 @@ class Matches:
         return self._all if self._selected is None else len(self._selected)
 
     def load(self, names: Sequence[str]) -> None:
-        """Read the data of these columns together, which is faster than one by one."""
+        """Read these columns with one query, which is faster than one query for each column."""
         missing = [name for name in names if name not in self._loaded]
         if missing:
             self._data |= self._read(missing)
@@ -98,7 +98,10 @@ class Matches:
         return self._numbers[name]
 
     def texts(self, name: str) -> "tuple[list[Any], Array]":
-        """Return the different values of a column, and the position of the value of each span."""
+        """Return the different values of a column, and for each span the position of its value.
+
+        The values include those that no matching span has.
+        """
         self.load((name,))
         if name not in self._texts:
             values, codes = unpack_texts(self._data[name])
@@ -106,7 +109,10 @@ class Matches:
         return self._texts[name]
 
     def properties(self, name: str) -> "tuple[list[str | None], Array] | None":
-        """Return the values of a property as `texts` does. The result is None if no span has it."""
+        """Return the values of a property as `texts` does. A missing value is None.
+
+        The result is None if the segment has no column that may contain the property.
+        """
         self.load((name, OTHERS))
         if name in self._data:
             return self.texts(name)
@@ -116,7 +122,7 @@ class Matches:
         return [_pairs(value).get(name) for value in values], codes
 
     def select(self, chosen: "Array") -> None:
-        """Keep the spans for which the array is true."""
+        """Keep only the spans for which `chosen` is true."""
         import numpy
 
         if not chosen.all():
@@ -133,9 +139,9 @@ def _pairs(properties: str) -> Mapping[str, str]:
 
 
 def can_scan(connection: sqlite3.Connection, query: Query, source: Source) -> bool:
-    """Return whether reading segments is faster than `source`, the best source for the query.
+    """Return whether a query should read segments instead of `source`, the best other source.
 
-    Segments must have all fields that the query compares.
+    This is the case if it is faster, and if segments can answer all conditions of the query.
     """
     if source.count < FEWEST_SPANS:
         return False
@@ -150,7 +156,7 @@ def _is_scanned(condition: Condition) -> bool:
 
 
 def uncovered(connection: sqlite3.Connection) -> tuple[Source, ...]:
-    """Return the sources of the spans that `matches` does not read."""
+    """Return the sources of the spans that are in no segment, or changed after it was written."""
     last = _last_key(connection)
     return (
         Source(Sql("spans s NOT INDEXED"), 0, Sql("s.id > ?", (last,))),
@@ -171,7 +177,10 @@ def _last_key(connection: sqlite3.Connection) -> int | None:
 def matches(
     connection: sqlite3.Connection, query: Query, columns: Sequence[str]
 ) -> Iterator[Matches]:
-    """Yield the matching spans of each segment that has some. `columns` are needed for all."""
+    """Yield the matching spans of each segment that has any.
+
+    `columns` are the columns that the caller needs. They are read together.
+    """
     import numpy
 
     period = [each for each in query.of(Field.START) if not each.negated]
@@ -213,7 +222,7 @@ def _reader(
 
 
 def _may_fit(condition: Condition, first_us: int, last_us: int) -> bool:
-    """Return whether a start between the two moments may meet the condition."""
+    """Return whether a start from `first_us` to `last_us` may meet the condition."""
     if condition.operator is Operator.IS:
         return any(first_us <= int(value) <= last_us for value in condition.values)
     moment = int(condition.values[0])
@@ -231,7 +240,7 @@ def _columns(condition: Condition) -> tuple[str, ...]:
 
 
 def _fitting(spans: Matches, condition: Condition) -> "Array":
-    """Return which spans meet the condition, whether it is negated or not."""
+    """Return for each span whether it meets the condition. The negation is ignored."""
     import numpy
 
     if condition.field in NUMERIC:
@@ -287,7 +296,7 @@ def _fitting_numbers(spans: Matches, condition: Condition) -> "Array":
 
 @lru_cache(4_096)
 def _met(shape: tuple[Any, ...]) -> tuple[bool, ...]:
-    """Return for each counter whether spans of the shape meet its condition."""
+    """Return for each counter whether spans with this shape meet its condition."""
     row = row_of_shape(shape)
     return tuple(bool(counter.when.holds(row)) for counter in COUNTERS)
 
@@ -300,7 +309,7 @@ COUNTED_COLUMNS = (
 
 
 def counted(spans: Matches, groups: "Array", number: int) -> "Array":
-    """Return the counters of `number` groups. `groups` has the group of each span.
+    """Return the counters of `number` groups. `groups` has the number of the group of each span.
 
     The result has one row for each group, and one column for each counter.
     """
@@ -334,7 +343,7 @@ def counted(spans: Matches, groups: "Array", number: int) -> "Array":
 
 
 def _summed(values: "Array", groups: "Array", number: int, most: int) -> "Array":
-    """Return the sum of the values of each group. `most` is the maximum of an absolute value."""
+    """Return the sum of the values of each group. No absolute value is larger than `most`."""
     import numpy
 
     if most * len(values) < _EXACT:

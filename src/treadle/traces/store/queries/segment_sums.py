@@ -1,6 +1,6 @@
-"""Sums of the matching spans of segments, by the values of a field.
+"""Sums of the matching spans of segments, by the values of a grouping.
 
-The result is a temporary table, so that further SQL can combine it with sums of other spans.
+The sums are put into a temporary table, so that SQL can combine them with sums of other spans.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TABLE = f"""
     CREATE TEMP TABLE IF NOT EXISTS segment_sums (number INTEGER, value, {COUNTER_COLUMNS})"""
 _NUMBERS = count(1)
-"""The next number of a result. A result without rows has a number of its own too."""
+"""The number of the next result. It distinguishes the results in the temporary table."""
 
 _INSERT = f"INSERT INTO temp.segment_sums VALUES ({', '.join('?' * (2 + len(COUNTER_NAMES)))})"
 
@@ -71,7 +71,7 @@ class _Totals:
 
 
 def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
-    """Return SQL for one row of each value, with its counters. `can_group` must be true."""
+    """Return SQL for one row for each value with its counters. `can_group` must be true."""
     totals = _Totals()
     for spans in matches(connection, query, (*COUNTED_COLUMNS, *_columns(by))):
         for values, sums in _sums(spans, by, bucket_us):
@@ -108,7 +108,7 @@ def _columns(by: Grouping) -> tuple[str, ...]:
 def traces_of_values(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
 ) -> Iterator[tuple[str | int, int]]:
-    """Yield each value with the key of each trace with a matching span of this value.
+    """Yield pairs of a value and the key of a trace that has a matching span with this value.
 
     A span without a value has the value ''. A pair may occur several times.
     """
@@ -129,7 +129,7 @@ def traces_of_values(
 def _values(
     spans: Matches, by: Grouping, bucket_us: int
 ) -> "tuple[Sequence[Sequence[str | int]], Array]":
-    """Return lists of values, and the position of the list of each span."""
+    """Return lists of values, and for each span the position of the list with its values."""
     import numpy
 
     if by is GroupBy.TIME:
@@ -156,7 +156,7 @@ def _values(
 def _sums(
     spans: Matches, by: Grouping, bucket_us: int
 ) -> "Iterator[tuple[Sequence[Value], Array]]":
-    """Yield values and the counters of each of them."""
+    """Yield sequences of values, each with an array that has one row of counters per value."""
     import numpy
 
     if by is GroupBy.TIME:
@@ -187,5 +187,5 @@ def _sums(
 
 
 def _blob(text: str) -> bytes:
-    """Return a text in the form in which SQL returns the values in a column with JSON."""
+    """Return a text as bytes, as the SQL of groups returns values from columns with JSON."""
     return text.encode("utf-8", "surrogatepass")

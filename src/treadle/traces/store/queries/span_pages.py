@@ -248,7 +248,7 @@ def _hit(connection: sqlite3.Connection, span: ListedSpan, matches: Matches) -> 
     for column in reversed(_COLUMNS):
         if ranges := matches.ranges(texts[column]):
             return _excerpt(span, column, texts[column], ranges)
-    # The index finds some texts whose characters differ from those of the query, such as ß for ss.
+    # The index also finds some texts with other characters than the query, such as a long s for s.
     column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
     return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
 

@@ -60,8 +60,9 @@ MAX_GROUPS = 100
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     """Return the summary of the matching spans.
 
-    For all spans, or the spans of a period, the stored sums give the counts. Other figures of many
-    spans are read from segments. Only the durations are kept in memory.
+    If many spans match, all figures of older spans are read from segments. If no segments are read,
+    the stored sums give the counts of all spans or of the spans of a period. Only the durations of
+    single spans are kept in memory.
     """
     register_holds(connection)
     query = resolved(connection, query)
@@ -73,7 +74,8 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
         spans = _Spans(connection, (source,), query)
     counts = _of_kept(spans) if _has_kept_sums(spans) else _of_spans(spans)
     durations = _durations(spans, counts.models)
-    # A page of `TOP` spans reads one more. With these bounds, it reads only a few spans.
+    # A page of `TOP` spans also needs the next span. At least `TOP + 1` spans meet each bound, and
+    # the bound excludes most other spans.
     slow = _at_least(Field.DURATION, segment_figures.nth_highest(spans.figures.durations, TOP + 1))
     failed = Query((Condition(Field.ERROR, Operator.IS),))
     priced = Query((Condition(Field.COST, Operator.MORE, (0,)),)) & _at_least(
@@ -105,7 +107,7 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
 
 
 def _at_least(field: Field, value: int | None) -> Query:
-    """Return a query that only the spans with at least this value match. None matches all."""
+    """Return a query for spans with at least this value, or for all spans if the value is None."""
     if value is None:
         return Query()
     return Query((Condition(field, Operator.AT_LEAST, (value,)),))
@@ -113,7 +115,10 @@ def _at_least(field: Field, value: int | None) -> Query:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """The matching spans of a query: those of the sources, and the figures of all others."""
+    """The matching spans of a query.
+
+    The spans of `sources` are still to be read. `of_segments` has the figures of all other spans.
+    """
 
     connection: sqlite3.Connection
     sources: tuple[Source, ...]
@@ -149,9 +154,10 @@ class _Counts:
 
 
 def _has_kept_sums(spans: _Spans) -> bool:
-    """Return whether the stored sums answer the query, and no segments were read anyway.
+    """Return whether the stored sums give the counts. If segments were read, these have the counts.
 
-    The stored sums can answer a query that only has conditions on time and Treadle's own calls.
+    The stored sums can answer a query whose only conditions are on time, or exclude Treadle's own
+    calls.
     """
     return spans.of_segments is None and all(
         each.field is Field.START or each in OF_OTHERS.conditions for each in spans.query.conditions
@@ -312,7 +318,7 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
 
 
 def _ranks(values: "array[int]", others: "Sequence[Array]" = ()) -> Percentiles:
-    """Return the percentiles of all values."""
+    """Return the percentiles of `values` and the values of the arrays `others` together."""
     if not others:
         return percentiles(values)
     n = len(values) + sum(map(len, others))
