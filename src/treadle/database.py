@@ -279,6 +279,10 @@ class Database:
                 connection.execute(f"PRAGMA user_version = {schema.version}")
         connection.execute(f"PRAGMA busy_timeout = {schema.busy_seconds * 1000:.0f}")
 
+    def check_version(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreError if a newer version of Treadle has upgraded the file meanwhile."""
+        self._check_version(_version(connection))
+
     def _check_version(self, version: int) -> None:
         if self._schema.is_cache or 0 <= version <= self._schema.version:
             return

@@ -13,6 +13,7 @@ from tests.traces.store.contract import full_span
 from tests.traces.store.dumps import dump
 from tests.traces.store.old_files import write_old_file
 from tests.traces.store.queries.random_spans import random_span
+from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
@@ -271,3 +272,18 @@ def test_faults_of_earlier_records_are_counted(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(path)
     assert dump(store) == written
     store.close()
+
+
+def test_open_store_refuses_to_write_after_an_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    with closing(SqliteTraceStore.open(path)) as store:
+        store.write([span("before")]).result()
+        with closing(sqlite3.connect(path)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+
+        with pytest.raises(StoreError, match="newer version"):
+            store.write([span("after")]).result()
+        with pytest.raises(StoreError, match="newer version"):
+            store.delete(traces=["trace"])
+        assert [each.span_id for each in store.spans().data] == ["before"]

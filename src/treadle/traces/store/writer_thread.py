@@ -239,14 +239,7 @@ class Writer:
         while (work := self._next()) is not None:
             try:
                 connection = connection or self._connect()
-                if isinstance(work, _Pause):
-                    self._segments_due = segment_builder.advance(connection)
-                    self._log.keep_small(connection, _SEGMENT_BYTES * self._segments_due)
-                elif isinstance(work, _Job):
-                    work.done.set_result(work.work(connection))
-                else:
-                    self._commit(connection, work)
-                    self._log.keep_small(connection, sum(part.size for part in work))
+                self._do_work(connection, work)
             except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
                 if isinstance(work, _Pause):
                     self._segments_due = False  # further spans lead to the next attempt
@@ -270,6 +263,18 @@ class Writer:
             self._bytes -= sum(part.size for part in group)
         self._spans_since_segment += sum(part.spans for part in group)
         self._segments_due |= self._spans_since_segment >= _SEGMENT_CHECK_SPANS
+
+    def _do_work(self, connection: sqlite3.Connection, work: _Group | _Job[Any] | _Pause) -> None:
+        if isinstance(work, list):
+            self._commit(connection, work)
+            self._log.keep_small(connection, sum(part.size for part in work))
+            return
+        self._database.check_version(connection)
+        if isinstance(work, _Pause):
+            self._segments_due = segment_builder.advance(connection)
+            self._log.keep_small(connection, _SEGMENT_BYTES * self._segments_due)
+        else:
+            work.done.set_result(work.work(connection))
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._database.connect()
@@ -310,6 +315,8 @@ class Writer:
         try:
             prepared = most_complete(arrival for part in group for arrival in part.prepared)
             with transaction(connection):
+                # An upgrade may add sums that this version of Treadle does not update.
+                self._database.check_version(connection)
                 span_merge.merge(connection, prepared, self._keys)
                 for part in group:
                     span_merge.add_redactions(connection, part.redacted)
