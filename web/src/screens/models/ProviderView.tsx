@@ -51,9 +51,7 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
           ["Address", provider.base_url ? visible(provider.base_url) : "runs within the server"],
           [
             "Configured",
-            provider.origin.layer === "default"
-              ? "built in"
-              : originWords(provider.origin),
+            provider.origin.layer === "default" ? "built in" : originWords(provider.origin),
           ],
           ["Configured models", visible(provider.models.join(", "))],
           [
