@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.command import Ran, treadle
 from tests.spans.runs import span
+from treadle.cli import trace_selections
 from treadle.cli.commands import traces as traces_commands
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
@@ -103,6 +104,24 @@ def test_deleting_needs_a_yes(home: Path) -> None:
     assert done.out.startswith("Deleted 1 spans of 1 traces")
     assert traces(home, "delete", "trace", "trace", "--yes").status == 1
     assert len(stored(home, "other")) == 1
+
+
+def test_row_that_arrives_during_the_question_is_not_deleted(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed(home, span("a", trace_id="counted"))
+
+    def confirm(question: str) -> bool:
+        assert "1 run with 1 spans" in question
+        seed(home, span("b", trace_id="later"))
+        return True
+
+    monkeypatch.setattr(trace_selections, "_is_confirmed", confirm)
+    monkeypatch.setenv("TREADLE_HOME", str(home))
+    options = argparse.Namespace(what="run", ids=[], query="name:*", yes=False, json=True)
+    assert trace_selections.delete_traces(options) == 0
+    left = json.loads(traces(home, "list", "--json").out)["data"]
+    assert [run["run_id"] for run in left] == ["later"]
 
 
 def test_a_rule_is_tried_on_what_is_stored(home: Path) -> None:

@@ -69,10 +69,11 @@ def configure_delete(actions: Actions) -> None:
 
 def delete_traces(options: argparse.Namespace) -> int:
     """Delete threads, runs or traces after a confirmation, and return the exit status."""
-    from treadle.traces.selection import count_selection, delete_selection
+    from treadle.traces.selection import count_selection, deletion_of
 
     with closing(open_trace_store()) as store:
         selection = _selection(store, options)
+        deletion = deletion_of(store, selection)  # rows that arrive during the question stay
         counted = count_selection(store, selection)
         number = counted.rows if counted.traces is None else counted.traces
         if not number and options.query is None:
@@ -85,7 +86,7 @@ def delete_traces(options: argparse.Namespace) -> int:
         question = f"Permanently delete {least}{number:,} {noun} with {counted.spans:,} spans?"
         if number and not options.yes and not _is_confirmed(question):
             return ExitStatus.CANCELLED
-        gone = delete_selection(store, selection)
+        gone = deletion.apply(store)
     if options.json:
         print_json(to_json(gone))
     else:

@@ -97,8 +97,26 @@ def trace_ids(store: SqliteTraceStore, selection: Selection) -> list[str]:
     return list(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The threads, runs and traces to delete. Rows that match later are not part of it."""
+
+    threads: Sequence[str]
+    runs: Sequence[str]
+    traces: Sequence[str]
+
+    def apply(self, store: SqliteTraceStore) -> Deleted:
+        """Permanently delete them."""
+        return store.delete(threads=self.threads, runs=self.runs, traces=self.traces)
+
+
 def delete_selection(store: SqliteTraceStore, selection: Selection) -> Deleted:
     """Permanently delete the selected threads or runs, or the traces of the selected spans."""
+    return deletion_of(store, selection).apply(store)
+
+
+def deletion_of(store: SqliteTraceStore, selection: Selection) -> Deletion:
+    """Return the selected threads or runs, or the traces of the selected spans."""
     threads: list[str] = []
     runs: list[str] = []
     traces: dict[str, None] = {}
@@ -107,7 +125,7 @@ def delete_selection(store: SqliteTraceStore, selection: Selection) -> Deleted:
         threads += some_threads
         runs += some_runs
         traces |= dict.fromkeys(trace_id for trace_id, _ in spans)
-    return store.delete(threads=threads, runs=runs, traces=list(traces))
+    return Deletion(threads, runs, list(traces))
 
 
 def _references(page: Sequence[Row]) -> tuple[list[str], list[str], list[SpanReference]]:
