@@ -47,7 +47,8 @@ async def test_selected_rows_are_counted_labelled_and_deleted(repo: Path) -> Non
         matching = {"rows": "runs", "query": "label:good"}
         await post(served, "label", {**matching, "remove": ["good"], "add": ["best"]})
         assert await labelled(served, "good") == set()
-        await post(served, "label", {**of_two, "add": ["budget:team"]}, 422)
+        for reserved in ("budget:team", "treadle:experiment"):
+            await post(served, "label", {**of_two, "add": [reserved]}, 422)
         await post(served, "count", {"rows": "runs"}, 422)
 
         gone = await post(served, "delete", {"rows": "runs", "query": "status:error"})

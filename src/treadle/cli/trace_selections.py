@@ -13,7 +13,7 @@ from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import shown_size
 from treadle.errors import ExitStatus, NotFoundError, UsageError
 from treadle.json_values import to_json
-from treadle.spans.span import given_labels
+from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Field, Query, Rows, any_of, parse_query
 from treadle.traces.subjects import span_ids
 
@@ -43,7 +43,7 @@ def label_traces(options: argparse.Namespace) -> int:
     labels = [*add, *remove]
     if not labels or not all(labels):
         raise UsageError("No label is given.", hint="Pass --add LABEL or --remove LABEL.")
-    if reserved := set(labels) - {*given_labels(labels)}:
+    if reserved := set(labels) - {*editable_labels(labels)}:
         raise UsageError(f"Treadle sets the label {min(reserved)!r} itself.")
     now_us = time.time_ns() // 1_000
     with closing(open_trace_store()) as store:

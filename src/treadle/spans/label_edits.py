@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
-from treadle.spans.span import JsonValue, Span, given_labels
+from treadle.spans.span import OWN_LABELS, JsonValue, Span, given_labels
 
 LABEL_EDITS = "treadle.labels.edits"
 """The attribute with the sum of all edits of the labels of a span."""
@@ -42,12 +42,20 @@ class LabelEdit:
         return replace(span, labels=tuple(sorted(labels)), attributes=attributes)
 
 
+def editable_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return the labels that a person may add or remove.
+
+    A label of Treadle's own calls would hide the span in lists and sums.
+    """
+    return tuple(label for label in given_labels(labels) if not label.startswith(OWN_LABELS))
+
+
 def edit_labels(span: Span, add: Iterable[str], remove: Iterable[str], at_us: int) -> Span:
     """Return the span with some labels added and others removed.
 
     The result is `span` itself if its labels stay the same.
     """
-    added, removed = set(given_labels(add)), set(given_labels(remove))
+    added, removed = set(editable_labels(add)), set(editable_labels(remove))
     if added <= set(span.labels) and not removed & set(span.labels):
         return span
     before = LabelEdit.of(span) or LabelEdit(at_us)

@@ -12,7 +12,7 @@ from treadle.ids import NO_REQUEST
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
 from treadle.server.state import CurrentServer
-from treadle.spans.span import given_labels
+from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Rows, parse_query
 from treadle.traces.selection import (
     Labelled,
@@ -63,7 +63,7 @@ class LabelChange(SelectedRows):
 
     @model_validator(mode="after")
     def _known_labels(self) -> Self:
-        reserved = {*self.add, *self.remove} - {*given_labels([*self.add, *self.remove])}
+        reserved = {*self.add, *self.remove} - {*editable_labels([*self.add, *self.remove])}
         if reserved:
             raise ValueError(f"Treadle sets the label {min(reserved)!r} itself.")
         return self
