@@ -144,7 +144,7 @@ def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
 def test_lists_show_the_first_error_of_a_run(home: Path) -> None:
     for option in ((), ("--threads",)):
         listed = lines(treadle("traces", "list", *option, home=home))
-        assert [row.split("✗ ")[1] for row in listed if "✗" in row] == ["work call: \\x1b[31mred"]
+        assert [row.split("✗ ")[1] for row in listed if "✗" in row] == ["\\x1b[31mred (work call)"]
 
 
 def lines(ran: Ran) -> list[str]:
@@ -212,7 +212,7 @@ def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> Non
 
     assert [line.split()[0] for line in everything] == ["TRACE", "three", "two", "one"]
     assert [line.split()[0] for line in failed] == ["TRACE", "two"]
-    assert "2      2,010   $0.5000  Question two? ✗ work call: " in failed[1]
+    assert "2      2,010   $0.5000  Question two? ✗ \\x1b[31mred (work call)" in failed[1]
     assert [line.split()[0] for line in other] == ["TRACE", "three", "one"]
 
 

@@ -175,8 +175,9 @@ def _with_error(subject: str, error: ListedError | None) -> str:
     """Return the subject of a row. If there is an error, shorten the subject and add the error."""
     if error is None:
         return subject
-    known = filter(None, (error.name, error.error_type, error.message))
-    return f"{one_line(subject, _QUESTION_BEFORE_ERROR)}  ✗ {': '.join(known)}"
+    reason = ": ".join(filter(None, (error.error_type, error.message)))
+    text = f"{reason} ({error.name})" if reason else error.name
+    return f"{one_line(subject, _QUESTION_BEFORE_ERROR)}  ✗ {text}"
 
 
 def _sums_cells(sums: Sums) -> tuple[str, str, str]:

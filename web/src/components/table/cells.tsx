@@ -18,10 +18,11 @@ export function Errors({ errors }: { errors: number }) {
   );
 }
 
-/** The error of a run or a thread: the name of its span, its type and its message. */
+/** The error of a run or a thread: its type, its message and the name of its span. */
 export function errorText(error: ListedError | null): string {
   if (error === null) return "";
-  return [error.name, error.error_type, error.message].filter(Boolean).join(": ");
+  const reason = [error.error_type, error.message].filter(Boolean).join(": ");
+  return reason ? `${reason} (${error.name})` : error.name;
 }
 
 /** The column of the error of a run or a thread. It is visible if the query is about errors. */
