@@ -121,6 +121,16 @@ def test_groups_compare_the_runs_of_releases(tmp_path: Path) -> None:
     assert nobody.err.strip() == "No matching span states a user."
 
 
+def test_parts_of_a_group_are_indented_and_measure_the_same(home: Path) -> None:
+    header, *rows = lines(treadle("traces", "groups", "model", "day", "kind:model", home=home))
+    start, p50 = header.index("GROUP"), header.index("CALL P50")
+
+    assert [row[start : start + 7] for row in rows] == ["small", "  2030-", "gpt-5", "  2030-"]
+    assert {row[p50:].split("  ")[0] for row in rows} == {"1.00 s"}
+    (one_level, *_) = lines(treadle("traces", "groups", "user", home=home))
+    assert "RUN P50" in one_level
+
+
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
     root, call = run("one", 0, "a")

@@ -26,12 +26,9 @@ from treadle.traces.list_export import all_groups
 from treadle.traces.nested_groups import NestedGroup, Nesting, nested_groups
 from treadle.traces.query import GroupBy, Grouping, GroupSort, Page, read_grouping
 from treadle.traces.store.queries.group_rows import HOUR_SECONDS
-from treadle.traces.store.results import Group
+from treadle.traces.store.results import DurationsOf, Group
 
-_HEADERS = (
-    "RUNS", "FAILED", "SPANS", "CALLS", "ERRORS", "INPUT", "OUTPUT", "COST", "PER RUN", "P50",
-    "P95", "GROUP",
-)  # fmt: skip
+_MEASURED = {DurationsOf.RUNS: "RUN", DurationsOf.CALLS: "CALL", DurationsOf.SPANS: "SPAN"}
 _NO_VALUE = "(none)"
 _PERIODS = {"hour": HOUR_SECONDS, "day": 24 * HOUR_SECONDS}
 _NAMES = ", ".join((*GroupBy, *_PERIODS))
@@ -101,7 +98,8 @@ def show_groups(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(page))
     elif page.data:
-        print_text(fitted_table([_row(group) for group in page.data], _HEADERS))
+        rows = [_row(group) for group in page.data]
+        print_text(fitted_table(rows, _headers(page.data[0])))
         _report_rest(page)
         if [group.value for group in page.data] == [""]:
             report(f"No matching span states a {by.value}.")
@@ -126,15 +124,16 @@ def _show_nested(options: argparse.Namespace, second: _GroupedBy) -> int:
         print_json(to_json(page))
         return 0
     rows: list[tuple[str, ...]] = []
+    inner: set[int] = set()
     for nested in page.data:
         rows.append(_row(nested.group))
-        rows += [(*row[:-1], f"  {row[-1]}") for row in map(_row, nested.groups)]
+        first = len(rows)
+        rows += map(_row, nested.groups)
         if nested.total > len(nested.groups):
-            rows.append(
-                (*[""] * (len(_HEADERS) - 1), f"  {nested.total - len(nested.groups)} more")
-            )
+            rows.append((*[""] * (len(rows[0]) - 1), f"{nested.total - len(nested.groups)} more"))
+        inner.update(range(first, len(rows)))
     if rows:
-        print_text(fitted_table(rows, _HEADERS))
+        print_text(fitted_table(rows, _headers(page.data[0].group), indented=inner))
         _report_rest(page)
     else:
         report("No recorded span matches.")
@@ -163,6 +162,15 @@ def _grouped_by(text: str) -> _GroupedBy:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a grouping. Write one of {_NAMES}, or metadata.KEY"
         ) from None
+
+
+def _headers(group: Group) -> tuple[str, ...]:
+    """Return the headers of a table. All its groups have durations of the same kind as `group`."""
+    of = _MEASURED[group.duration_of or DurationsOf.RUNS]
+    return (
+        "RUNS", "FAILED", "SPANS", "CALLS", "ERRORS", "INPUT", "OUTPUT", "COST", "PER RUN",
+        f"{of} P50", f"{of} P95", "GROUP",
+    )  # fmt: skip
 
 
 def _row(group: Group) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ _NARROWEST = 20
 PAGE_SIZE = 20
 """The maximum number of results in a list if `--limit` is not given."""
 _LONGEST = 120
+_INDENT = "  "
 
 UNKNOWN = "-"
 """The text of a table cell whose value is unknown."""
@@ -160,14 +161,26 @@ def chosen_sort(options: argparse.Namespace) -> Sort:
     return Sort(sort.key, not sort.ascending) if options.reverse else sort
 
 
-def fitted_table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
-    """Format a table, and cut the last column so that the rows fit the width of the terminal."""
+def fitted_table(
+    rows: Sequence[tuple[str, ...]],
+    headers: tuple[str, ...],
+    *,
+    indented: Container[int] = (),
+) -> str:
+    """Format a table, and cut the last column so that the rows fit the width of the terminal.
+
+    `indented` are the positions of rows whose last column is indented.
+    """
     width = terminal_width()
     room = _LONGEST
     if width is not None:
         fixed = [max(map(len, column)) for column in list(zip(headers, *rows, strict=True))[:-1]]
         room = max(_NARROWEST, width - sum(fixed) - 2 * len(fixed))
-    return table([(*row[:-1], one_line(row[-1], room)) for row in rows], headers)
+    fitted = []
+    for at, row in enumerate(rows):
+        indent = _INDENT if at in indented else ""
+        fitted.append((*row[:-1], indent + one_line(row[-1], room - len(indent))))
+    return table(fitted, headers)
 
 
 def _term(word: str) -> str:

@@ -30,7 +30,8 @@ _SECOND_US = 1_000_000
 class NestedGroup:
     """A group, and the groups of its spans by a second property.
 
-    `groups` has the first of these inner groups, and `total` is the number of all inner groups.
+    `groups` has the first of these inner groups, and `total` is the number of all inner groups. The
+    durations of the inner groups measure the same as those of the outer group.
     """
 
     group: Annotated[Group, JsonField(inline=True)]
@@ -75,6 +76,7 @@ def nested_groups(
             query & spans_of_group(nesting.by, group.value, bucket),
             bucket_seconds=bucket,
             figures=True,
+            durations_of=group.duration_of,
             limit=MAX_INNER,
         )
         total = inner.pagination.total

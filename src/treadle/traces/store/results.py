@@ -368,8 +368,9 @@ class Group:
 
     A run belongs to each group that has one of its spans. `duration` has percentiles of durations,
     and `duration_of` states what they measure: the model calls in groups by model, the spans in
-    groups by operation, and the runs in all other groups. The figures of runs and durations are
-    None if they were not requested.
+    groups by operation, and the runs in all other groups. In a group within a group, they measure
+    the same as in the outer group. The figures of runs and durations are None if they were not
+    requested.
     """
 
     value: str | int

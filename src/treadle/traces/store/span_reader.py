@@ -8,6 +8,7 @@ from treadle.traces.query.conditions import AnyField, Grouping, GroupSort, Query
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.results import (
+    DurationsOf,
     Facets,
     FieldValues,
     Group,
@@ -75,12 +76,14 @@ class SpanReader(Protocol):
         ascending: bool = False,
         bucket_seconds: int = 3600,
         figures: bool = False,
+        durations_of: DurationsOf | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
         """Return sums by time, model, thread, run, label, operation or property.
 
-        `figures` adds the number of runs and percentiles of durations.
+        `figures` adds the number of runs and percentiles of durations. `durations_of` sets what the
+        durations measure. The default depends on `by`, as `Group` describes.
         """
         ...
 

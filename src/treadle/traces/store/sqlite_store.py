@@ -57,6 +57,7 @@ from treadle.traces.store.results import (
     Blob,
     Changes,
     Deleted,
+    DurationsOf,
     Facets,
     FieldValues,
     Group,
@@ -221,6 +222,7 @@ class SqliteTraceStore(SpanReader):
         ascending: bool = False,
         bucket_seconds: int = group_rows.HOUR_SECONDS,
         figures: bool = False,
+        durations_of: DurationsOf | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
@@ -233,6 +235,7 @@ class SqliteTraceStore(SpanReader):
                 ascending=ascending,
                 bucket_seconds=bucket_seconds,
                 figures=figures,
+                durations_of=durations_of,
                 limit=limit,
                 offset=offset,
             )

@@ -57,6 +57,7 @@ def check_sums(random: Random) -> None:
             fitting = there.fitting(query)
 
             sort, ascending = random.choice((None, *GroupSort)), random.random() < 0.5
+            durations_of = random.choice((None, *DurationsOf))
             page = there.store.groups(
                 by,
                 query,
@@ -64,6 +65,7 @@ def check_sums(random: Random) -> None:
                 ascending=ascending,
                 bucket_seconds=bucket,
                 figures=True,
+                durations_of=durations_of,
                 limit=1000,
             )
             labels = there.store.labels(query)
@@ -75,7 +77,7 @@ def check_sums(random: Random) -> None:
             members = naive.members_of(fitting, by, bucket)
             runs = {run.run_id: run for run in naive_runs(there.spans)}
             for group in page.data:
-                check_figures(group, by, members[group.value], runs)
+                check_figures(group, by, members[group.value], runs, durations_of)
             check_order(page.data, sort, ascending=ascending)
             named = {label.name: label.count for label in labels.data}
             expected = naive.groups(fitting, GroupBy.LABEL)
@@ -89,7 +91,11 @@ def check_sums(random: Random) -> None:
 
 
 def check_figures(
-    group: Group, by: Grouping, members: list[naive.NaiveSpan], every: dict[str, NaiveRun]
+    group: Group,
+    by: Grouping,
+    members: list[naive.NaiveSpan],
+    every: dict[str, NaiveRun],
+    durations_of: DurationsOf | None,
 ) -> None:
     """Compare the figures of a group with those of the spans in it."""
     runs = [every[run_id] for run_id in {found.run for found in members}]
@@ -106,7 +112,8 @@ def check_figures(
         DurationsOf.SPANS: [found.span.duration_us for found in members],
     }
     expected = {GroupBy.MODEL: DurationsOf.CALLS, GroupBy.OPERATION: DurationsOf.SPANS}
-    of = expected.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else DurationsOf.RUNS
+    usual = expected.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else DurationsOf.RUNS
+    of = durations_of or usual
     assert group.duration_of is of
     assert group.duration is not None
     assert figures(group.duration) == ranks(durations[of])

@@ -76,27 +76,36 @@ def with_figures(
     query: Query,
     bucket_us: int,
     groups: Sequence[Group],
+    *,
+    durations_of: DurationsOf | None = None,
 ) -> list[Group]:
-    """Add the figures to groups of the matching spans. `query` must be a result of `resolved`."""
+    """Add the figures to groups of the matching spans. `query` must be a result of `resolved`.
+
+    Without `durations_of`, the grouping determines what the durations measure.
+    """
     runs = _runs(connection, by, query, bucket_us)
-    durations_of = _OF_CALLS.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else None
+    durations_of = durations_of or _measured(by)
     single = None
-    if isinstance(by, GroupBy) and by in _OF_CALLS:
-        single = _durations(connection, by, query)
+    if durations_of is not DurationsOf.RUNS:
+        single = _durations(connection, by, query, bucket_us, durations_of)
     found = []
     for group in groups:
         own = runs[group.value]
-        durations = own.durations.values() if single is None else single[str(group.value)]
+        durations = own.durations.values() if single is None else single[group.value]
         found.append(
             replace(
                 group,
                 runs=len(own.failed),
                 failed_runs=sum(own.failed.values()),
                 duration=percentiles(durations),
-                duration_of=durations_of or DurationsOf.RUNS,
+                duration_of=durations_of,
             )
         )
     return found
+
+
+def _measured(by: Grouping) -> DurationsOf:
+    return _OF_CALLS.get(by, DurationsOf.RUNS) if isinstance(by, GroupBy) else DurationsOf.RUNS
 
 
 def _runs(
@@ -174,35 +183,45 @@ def _spans(source: Source, by: Grouping) -> Sql:
 
 
 def _durations(
-    connection: sqlite3.Connection, by: GroupBy, query: Query
-) -> "dict[str, array[int]]":
-    """Return the durations of the counted calls of each model or of the spans of each operation."""
-    found: dict[str, array[int]] = defaultdict(lambda: array("q"))
+    connection: sqlite3.Connection,
+    by: Grouping,
+    query: Query,
+    bucket_us: int,
+    durations_of: DurationsOf,
+) -> "dict[str | int, array[int]]":
+    """Return the durations of the counted calls or of all spans of each value."""
+    found: dict[str | int, array[int]] = defaultdict(lambda: array("q"))
     source = whole_source(connection, query)
     sources: Iterable[Source] = (source,)
-    if segment_scan.can_scan(connection, query, source):
-        _add_of_segments(connection, by, query, found)
+    if segment_sums.can_group(by) and segment_scan.can_scan(connection, query, source):
+        for each, durations in _durations_in_segments(
+            connection, by, query, bucket_us, durations_of
+        ):
+            found[each].frombytes(durations)
         sources = segment_scan.uncovered(connection)
-    value = value_of(by, 1)
-    counts = Sql("s.counted") if by is GroupBy.MODEL else ALL
-    for each in sources:
-        where = joined((conditions(each, query), counts))
+    value = value_of(by, bucket_us)
+    counts = Sql("s.counted") if durations_of is DurationsOf.CALLS else ALL
+    for part in sources:
+        spans = _spans(part, by)
+        where = joined((conditions(part, query), counts))
         rows = connection.execute(
-            f"SELECT {value.text}, s.duration_us FROM {each.spans.text}"
+            f"SELECT {value.text}, s.duration_us FROM {spans.text}"
             f" WHERE {where.text} AND s.duration_us NOTNULL",
-            (*value.values, *each.spans.values, *where.values),
+            (*value.values, *spans.values, *where.values),
         )
         for name, duration in rows:
             found[plain(name)].append(duration)
     return found
 
 
-def _add_of_segments(
+def _durations_in_segments(
     connection: sqlite3.Connection,
-    by: GroupBy,
+    by: Grouping,
     query: Query,
-    found: "dict[str, array[int]]",
-) -> None:
+    bucket_us: int,
+    durations_of: DurationsOf,
+) -> Iterator[tuple[str | int, bytes]]:
+    """Yield values, each with durations as 64-bit integers. A value may occur several times."""
     import numpy
 
     for spans in segment_scan.matches(connection, query, (SHAPES, "duration_us")):
@@ -210,16 +229,17 @@ def _add_of_segments(
         if numbers is None:
             continue
         durations, known = numbers[0], numbers[1]
-        shapes, codes = spans.texts(SHAPES)
-        rows = [row_of_shape(tuple(shape)) for shape in shapes]
-        names = [
-            plain(row.operation) if by is GroupBy.OPERATION else plain(row.model) or ""
-            for row in rows
-        ]
-        counts = [by is GroupBy.OPERATION or bool(row.counted) for row in rows]
-        for name in set(names):
-            chosen = numpy.array(
-                [each == name and count for each, count in zip(names, counts, strict=True)]
-            )[codes]
-            chosen = chosen if known is None else chosen & known
-            found[name].frombytes(durations[chosen].astype(numpy.int64).tobytes())
+        chosen = numpy.ones(len(spans), bool) if known is None else known
+        if durations_of is DurationsOf.CALLS:
+            shapes, shape_of = spans.texts(SHAPES)
+            counts = [bool(row_of_shape(tuple(shape)).counted) for shape in shapes]
+            chosen = chosen & numpy.array(counts)[shape_of]
+        values, codes = segment_sums.values_of_spans(spans, by, bucket_us)
+        # Numpy sorts small integers in linear time.
+        codes = codes[chosen].astype(numpy.min_scalar_type(len(values)))
+        order = numpy.argsort(codes, kind="stable")
+        ordered = durations[chosen][order].astype(numpy.int64)
+        ends = numpy.bincount(codes, minlength=len(values)).cumsum()
+        for own, part in zip(values, numpy.split(ordered, ends[:-1]), strict=True):
+            for value in own if len(part) else ():
+                yield value, part.tobytes()

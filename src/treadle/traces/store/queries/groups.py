@@ -29,7 +29,7 @@ from treadle.traces.store.queries.group_rows import (
 )
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import whole_source
-from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
+from treadle.traces.store.results import DurationsOf, Group, LabelCount, LabelCounts, Sums, sums
 from treadle.traces.store.statements import plain
 
 LARGEST_PAGE = 10_000
@@ -65,6 +65,7 @@ def groups_page(
     ascending: bool = False,
     bucket_seconds: int = HOUR_SECONDS,
     figures: bool = False,
+    durations_of: DurationsOf | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Page[Group]:
@@ -73,7 +74,7 @@ def groups_page(
     Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
     number of spans. In groups by model, user, release or metadata, spans without a value are in the
     group ''. Spans without a label are in no group by label. `figures` adds the number of runs and
-    percentiles of durations, which takes longer.
+    percentiles of durations, which takes longer. `durations_of` sets what the durations measure.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -89,14 +90,14 @@ def groups_page(
     if sort not in _ORDERS:
         order, part = _order(GroupSort.SPANS), (LARGEST_PAGE, 0)
         found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
-        found = with_figures(connection, by, query, bucket_us, found)
+        found = with_figures(connection, by, query, bucket_us, found, durations_of=durations_of)
         found = _by_figure(found, sort, ascending=ascending)[offset : offset + limit]
         return Page(tuple(found), Pagination(offset, limit, total, None))
     order = _order(sort, ascending=ascending)
     part = (limit, offset)
     found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
     if figures:
-        found = with_figures(connection, by, query, bucket_us, found)
+        found = with_figures(connection, by, query, bucket_us, found, durations_of=durations_of)
     return Page(tuple(found), Pagination(offset, limit, total, None))
 
 

@@ -118,7 +118,7 @@ def traces_of_values(
         traces = spans.numbers(TRACES)
         assert traces is not None
         different, numbers = numpy.unique(traces.values, return_inverse=True)
-        values, codes = _values(spans, by, bucket_us)
+        values, codes = values_of_spans(spans, by, bucket_us)
         combined = numpy.unique(codes.astype(numpy.int64) * len(different) + numbers)
         keys = different[combined % len(different)].tolist()
         for code, trace in zip((combined // len(different)).tolist(), keys, strict=True):
@@ -126,7 +126,7 @@ def traces_of_values(
                 yield value, trace
 
 
-def _values(
+def values_of_spans(
     spans: Matches, by: Grouping, bucket_us: int
 ) -> "tuple[Sequence[Sequence[str | int]], Array]":
     """Return lists of values, and for each span the position of the list with its values."""
