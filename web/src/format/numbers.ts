@@ -51,10 +51,11 @@ export function totalCost(sums: { cost: number | null; unpriced: number }): stri
  */
 export function duration(microseconds: number | null | undefined): string {
   if (microseconds == null) return UNKNOWN;
-  if (microseconds < 1_000) return `${Math.round(microseconds)} µs`;
-  if (microseconds < 999_500) return `${figures(microseconds / 1_000)} ms`;
-  if (microseconds < 59_950_000) return `${figures(microseconds / 1_000_000)} s`;
-  const seconds = Math.round(microseconds / 1_000_000);
+  const whole = Math.round(microseconds);
+  if (whole < 1_000) return `${whole} µs`;
+  if (whole < 999_500) return `${figures(whole, 1_000)} ms`;
+  if (whole < 59_950_000) return `${figures(whole, 1_000_000)} s`;
+  const seconds = Math.round(whole / 1_000_000);
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 2_880) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -78,7 +79,7 @@ export function bytes(value: number | null | undefined): string {
     rest /= 1_000;
     unit += 1;
   }
-  return `${unit === 0 ? rest : figures(rest)} ${units[unit]}`;
+  return `${unit === 0 ? rest : figures(value, 1_000 ** unit)} ${units[unit]}`;
 }
 
 /** -0.484 → "−48.4 %". */
@@ -87,6 +88,12 @@ export function percent(share: number | null | undefined): string {
   return `${(share * 100).toFixed(1).replace("-", "−")} %`;
 }
 
-function figures(value: number): string {
-  return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+/**
+ * Three figures of a whole number in a larger unit. The number is multiplied before it is divided:
+ * 2.485 is a binary fraction that `toFixed` rounds down, but 248.5 is exact.
+ */
+function figures(value: number, inUnit: number): string {
+  const digits = value * 1_000 < 9_995 * inUnit ? 2 : value * 1_000 < 99_950 * inUnit ? 1 : 0;
+  const scale = 10 ** digits;
+  return (Math.round((value * scale) / inUnit) / scale).toFixed(digits);
 }
