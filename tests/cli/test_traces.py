@@ -131,6 +131,15 @@ def test_parts_of_a_group_are_indented_and_measure_the_same(home: Path) -> None:
     assert "RUN P50" in one_level
 
 
+def test_spans_without_a_value_are_the_last_group(home: Path) -> None:
+    def names(*words: str) -> list[str]:
+        found = lines(treadle("traces", "groups", "model", *words, home=home))[1:]
+        return [row.split()[-1] for row in found]
+
+    assert names() == ["small", "gpt-5", "(none)"]
+    assert names("--sort", "spans")[0] == "(none)"
+
+
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
     root, call = run("one", 0, "a")

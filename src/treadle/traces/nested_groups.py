@@ -44,7 +44,7 @@ class Nesting:
     """The two properties by which spans are grouped, and the order of the outer groups.
 
     Inner groups by time are sorted by time, the newest first. Other inner groups are sorted by
-    their number of spans.
+    their number of spans, and the group without a value is last.
     """
 
     by: Grouping

@@ -79,7 +79,7 @@ class GroupRow(SumsRow, GroupValue):
 class FetchGroupsResult(TraceResult):
     """The groups. Time buckets are listed newest first, and other groups largest first.
 
-    A span with several labels counts in the group of each label.
+    The group without a value is last. A span with several labels counts in the group of each label.
     """
 
     type: str = "groups"

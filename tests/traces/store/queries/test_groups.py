@@ -79,6 +79,8 @@ def check_sums(random: Random) -> None:
             for group in page.data:
                 check_figures(group, by, members[group.value], runs, durations_of)
             check_order(page.data, sort, ascending=ascending)
+            if sort is None:
+                assert "" not in [group.value for group in page.data[:-1]]
             named = {label.name: label.count for label in labels.data}
             expected = naive.groups(fitting, GroupBy.LABEL)
             assert named == {label: sums.spans for label, sums in expected.items()}

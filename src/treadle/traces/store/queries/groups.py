@@ -52,6 +52,9 @@ _ORDERS = {
 A sort that is not in this table compares figures that are not sums (`group_figures`).
 """
 
+_NAMED = frozenset({GroupBy.TIME, GroupBy.THREAD, GroupBy.RUN, GroupBy.LABEL, GroupBy.OPERATION})
+"""The groupings by which each group has a value."""
+
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
 """The condition that the label `value` is shown in lists; see `is_shown`."""
 
@@ -73,8 +76,9 @@ def groups_page(
 
     Without `sort`, time buckets are sorted by time, the newest first, and other groups by their
     number of spans. In groups by model, user, release or metadata, spans without a value are in the
-    group ''. Spans without a label are in no group by label. `figures` adds the number of runs and
-    percentiles of durations, which takes longer. `durations_of` sets what the durations measure.
+    group '', which is last without `sort`. Spans without a label are in no group by label.
+    `figures` adds the number of runs and percentiles of durations, which takes longer.
+    `durations_of` sets what the durations measure.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -84,6 +88,7 @@ def groups_page(
         )
     register_holds(connection)
     query = resolved(connection, query)
+    unnamed_last = sort is None and by not in _NAMED
     if sort is None:
         sort = GroupSort.GROUP if by is GroupBy.TIME else GroupSort.SPANS
     bucket_us = bucket_seconds * _SECOND_US
@@ -94,6 +99,8 @@ def groups_page(
         found = _by_figure(found, sort, ascending=ascending)[offset : offset + limit]
         return Page(tuple(found), Pagination(offset, limit, total, None))
     order = _order(sort, ascending=ascending)
+    if unnamed_last:
+        order = f"length(value) = 0, {order}"
     part = (limit, offset)
     found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
     if figures:
