@@ -13,6 +13,12 @@ const dayOfYear = new Intl.DateTimeFormat("en-GB", {
   month: "short",
   year: "numeric",
 });
+const utcDay = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  timeZone: "UTC",
+});
 const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric" });
 const YEAR_SECONDS = 366 * 86_400;
 
@@ -24,6 +30,11 @@ export function moment(microseconds: number | null | undefined, now: number = Da
   if (at.toDateString() === today.toDateString()) return clock.format(at);
   const date = at.getFullYear() === today.getFullYear() ? day : dayOfYear;
   return `${date.format(at)} ${clock.format(at)}`;
+}
+
+/** The day in UTC: "3 Nov 2026". */
+export function dayInUtc(microseconds: number): string {
+  return utcDay.format(new Date(microseconds / 1_000));
 }
 
 /**

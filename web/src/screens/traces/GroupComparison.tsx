@@ -4,20 +4,24 @@ import { cost, count, milliseconds, percent } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import styles from "./Groups.module.css";
 import { failureRate } from "./groupColumns";
-import { groupName } from "./grouping";
+import { groupName, percentileName } from "./grouping";
 import { rateDifference } from "./rateDifference";
 import type { GroupRow } from "./readGroups";
 
 interface Props {
   by: Grouping;
   parts: Grouping | undefined;
+  bucketSeconds: number;
   chosen: readonly GroupRow[];
 }
 
-export function GroupComparison({ by, parts, chosen }: Props) {
+export function GroupComparison({ by, parts, bucketSeconds, chosen }: Props) {
   if (chosen.length === 0) return null;
   const nameOf = (group: GroupRow) =>
-    [group.outer && groupName(by, group.outer), groupName(group.outer ? (parts ?? by) : by, group)]
+    [
+      group.outer && groupName(by, group.outer, bucketSeconds),
+      groupName(group.outer ? (parts ?? by) : by, group, bucketSeconds),
+    ]
       .filter(Boolean)
       .join(", ");
   // By name, so that release 1.4 is before 1.5, however the table is sorted.
@@ -55,7 +59,7 @@ export function GroupComparison({ by, parts, chosen }: Props) {
             <td>{failureRate(b)}</td>
             <td>{rateDifference(rateOf(a), rateOf(b))}</td>
           </tr>
-          {FIGURES.map(({ name, of, format }) => (
+          {figures(a.duration_of).map(({ name, of, format }) => (
             <tr key={name}>
               <th scope="row">{name}</th>
               <td>{format(of(a))}</td>
@@ -69,13 +73,21 @@ export function GroupComparison({ by, parts, chosen }: Props) {
   );
 }
 
-const FIGURES = [
+const figures = (durationsOf: GroupRow["duration_of"]) => [
   { name: "Cost per run", of: (group: GroupRow) => group.cost_per_run, format: cost },
-  { name: "p50", of: (group: GroupRow) => group.duration?.p50 ?? null, format: milliseconds },
-  { name: "p95", of: (group: GroupRow) => group.duration?.p95 ?? null, format: milliseconds },
+  {
+    name: percentileName("p50", durationsOf),
+    of: (group: GroupRow) => group.duration?.p50 ?? null,
+    format: milliseconds,
+  },
+  {
+    name: percentileName("p95", durationsOf),
+    of: (group: GroupRow) => group.duration?.p95 ?? null,
+    format: milliseconds,
+  },
   { name: "Errors", of: (group: GroupRow) => group.faults, format: count },
   { name: "Cost", of: (group: GroupRow) => group.cost, format: cost },
-] as const;
+];
 
 const rateOf = (group: GroupRow) => ({ runs: group.runs ?? 0, failed: group.failed_runs ?? 0 });
 

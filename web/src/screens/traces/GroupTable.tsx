@@ -31,12 +31,12 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
   const search: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
   const { parts } = search;
-  const columns = useMemo(() => groupColumns(by, parts), [by, parts]);
   const usual = by === "time" ? "group" : "spans";
   const order: Order<GroupSort> = {
     sort: search.groupSort ?? usual,
     ascending: search.groupAscending === "true",
   };
+  const isOrdered = search.groupSort || search.groupAscending;
   const onOrder = ({ sort, ascending }: Order<AnySort>) =>
     change({
       groupSort: sort === usual ? undefined : (sort as GroupSort),
@@ -45,12 +45,21 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
   const terms = useParsed(query)?.terms ?? [];
   const navigate = useNavigate();
   const list = useRowList<GroupRow>({
-    key: ["groups", by, parts, bucketSeconds, query, order],
+    key: ["groups", by, parts, bucketSeconds, query, isOrdered && order],
     read: (cursor, signal) =>
-      readGroups({ query, by, parts, bucketSeconds, order }, cursor, signal),
+      readGroups(
+        { query, by, parts, bucketSeconds, order: isOrdered ? order : undefined },
+        cursor,
+        signal,
+      ),
     idOf: groupId,
     events: isLive ? WRITTEN : [],
   });
+  const durationsOf = list.rows[0]?.duration_of ?? null;
+  const columns = useMemo(
+    () => groupColumns({ by, parts, bucketSeconds, durationsOf }),
+    [by, parts, bucketSeconds, durationsOf],
+  );
   const selection = useRowSelection(`groups ${by} ${parts} ${query}`, list.rows, groupId);
   const chosen = list.rows.filter((row) => selection.has(groupId(row)));
   const linkOf = (group: GroupRow): LinkProps => {
@@ -88,7 +97,9 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
         order={order}
         onOrder={onOrder}
         selection={selection}
-        actions={<GroupComparison by={by} parts={parts} chosen={chosen} />}
+        actions={
+          <GroupComparison by={by} parts={parts} bucketSeconds={bucketSeconds} chosen={chosen} />
+        }
         empty={<NoRows what={what} query={query} />}
       />
     </>

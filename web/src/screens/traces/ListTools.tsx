@@ -1,5 +1,6 @@
 // The options of the lists of runs and spans in addition to the query: groups, and live updates.
 import { useSearch } from "@tanstack/react-router";
+import { useLastParsed, useQueryText } from "../../components/query/queryText";
 import { useQueryFields } from "../../components/query/suggestions";
 import { Select } from "../../components/Select";
 import { LiveToggle } from "../../components/table/LiveToggle";
@@ -10,7 +11,7 @@ import {
   type ListSearch,
 } from "../../components/table/listSearch";
 import { useSearchChange } from "../../components/table/useTableSearch";
-import { BUCKETS, bucketName, bucketOf } from "./grouping";
+import { BUCKETS, bucketName, bucketOf, bucketOfPeriod } from "./grouping";
 
 const NONE = "none";
 
@@ -22,6 +23,7 @@ interface Props {
 export function ListTools({ isLive, onLive }: Props) {
   const { group, parts, bucket }: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
+  const terms = useLastParsed(useQueryText().text)?.terms ?? [];
   const keys = useQueryFields().map((field) => field.name);
   const groupings = [
     ...new Set<string>([...GROUPINGS, ...keys.filter(isMetadata), group ?? "time"]),
@@ -61,7 +63,11 @@ export function ListTools({ isLive, onLive }: Props) {
               .filter((grouping) => grouping !== group)
               .map((grouping) => ({ id: grouping, name: `Then by ${grouping}` })),
           ]}
-          onChange={(chosen) => change({ parts: groupingOf(chosen), peek: undefined })}
+          onChange={(chosen) => {
+            const parts = groupingOf(chosen);
+            const length = parts === "time" ? bucketOfPeriod(terms, Date.now()) : undefined;
+            change({ parts, bucket: group === "time" ? bucket : length, peek: undefined });
+          }}
         />
       )}
       {(group === "time" || parts === "time") && (

@@ -14,13 +14,13 @@ import {
 import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
 import styles from "./Groups.module.css";
-import { groupName } from "./grouping";
+import { groupName, percentileName } from "./grouping";
 import type { GroupRow } from "./readGroups";
 
 export const groupId = ({ value, outer }: GroupRow) =>
   outer ? `${outer.value}\u0000${value}` : String(value);
 
-const FIGURES: readonly Column<GroupRow>[] = [
+const figures = (durationsOf: GroupRow["duration_of"]): readonly Column<GroupRow>[] => [
   {
     id: "runs",
     name: "Runs",
@@ -60,16 +60,16 @@ const FIGURES: readonly Column<GroupRow>[] = [
   },
   {
     id: "p50",
-    name: "p50",
-    width: 5,
+    name: percentileName("p50", durationsOf),
+    width: 6,
     align: "end",
     sort: "p50",
     cell: (group) => milliseconds(group.duration?.p50),
   },
   {
     id: "p95",
-    name: "p95",
-    width: 5,
+    name: percentileName("p95", durationsOf),
+    width: 6,
     align: "end",
     sort: "p95",
     cell: (group) => milliseconds(group.duration?.p95),
@@ -156,7 +156,15 @@ export function failureRate({ runs, failed_runs }: Pick<GroupRow, "runs" | "fail
   return `${count(failed_runs)} (${percent(failed_runs / runs)})`;
 }
 
-export function groupColumns(by: Grouping, parts?: Grouping): readonly Column<GroupRow>[] {
+interface Shown {
+  by: Grouping;
+  parts: Grouping | undefined;
+  bucketSeconds: number;
+  durationsOf: GroupRow["duration_of"];
+}
+
+export function groupColumns(shown: Shown): readonly Column<GroupRow>[] {
+  const { by, parts, bucketSeconds, durationsOf } = shown;
   const isNamed = by === "thread" || by === "run";
   const first: Column<GroupRow> = {
     id: "group",
@@ -167,7 +175,7 @@ export function groupColumns(by: Grouping, parts?: Grouping): readonly Column<Gr
     isLink: true,
     cell: (group) => {
       const own = group.outer ? (parts ?? by) : by;
-      const name = groupName(own, group);
+      const name = groupName(own, group, bucketSeconds);
       return (
         <span className={group.outer && styles.inner}>
           {own === "time" ? (
@@ -182,7 +190,7 @@ export function groupColumns(by: Grouping, parts?: Grouping): readonly Column<Gr
   // The question needs the room.
   return [
     first,
-    ...FIGURES,
+    ...figures(durationsOf),
     ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools")),
   ];
 }

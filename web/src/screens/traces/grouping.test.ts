@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { QueryTerm } from "../../api/schema";
 import type { Grouping } from "../../components/table/listSearch";
-import { bucketOf, groupName, narrowed } from "./grouping";
+import { bucketOf, bucketOfPeriod, groupName, narrowed, percentileName } from "./grouping";
 
 /** Terms as the server would parse them. None of these contains spaces. */
 function read(text: string): QueryTerm[] {
@@ -47,14 +47,33 @@ test("labels that were asked for stay, since a span may have several", () => {
 
 test("what has no value is asked for as such", () => {
   expect(choose("x", "model", "")).toBe("x -model:*");
-  expect(groupName("model", { value: "" })).toBe("(no model)");
+  expect(groupName("model", { value: "" }, 3_600)).toBe("(no model)");
 });
 
 test("a group of today has its day in its name", () => {
   const today = new Date();
-  expect(groupName("time", { value: today.getTime() * MICROSECONDS })).toContain(
+  expect(groupName("time", { value: today.getTime() * MICROSECONDS }, 3_600)).toContain(
     String(today.getFullYear()),
   );
+});
+
+test("the name of a group of whole days is its first day", () => {
+  const value = Date.parse("2026-11-30T00:00:00Z") * MICROSECONDS;
+  expect(groupName("time", { value }, 86_400)).toBe("30 Nov 2026");
+  expect(groupName("time", { value }, 604_800)).toBe("30 Nov 2026");
+});
+
+test("groups divided by time begin with days if the period is longer than two days", () => {
+  const lengthOf = (text: string) => bucketOfPeriod(read(text), NOW);
+  for (const long of ["", "model:x", "period:last_week", "since:3d", "until:1h"])
+    expect(lengthOf(long)).toBe("86400");
+  for (const short of ["period:last_day", "period:today", "x since:2d", "since:9d until:8d"])
+    expect(lengthOf(short)).toBeUndefined();
+});
+
+test("the name of a percentile has what its durations measure", () => {
+  expect(percentileName("p50", "calls")).toBe("Call p50");
+  expect(percentileName("p95", "runs")).toBe("Run p95");
 });
 
 test("a group by time is a range, which an earlier choice of time may cut", () => {

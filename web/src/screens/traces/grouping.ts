@@ -1,8 +1,8 @@
 // Groups and the query: the title of a group, and the query narrowed to it.
-import type { Group, QueryTerm } from "../../api/schema";
+import type { DurationsOf, Group, QueryTerm } from "../../api/schema";
 import { appended, replaced, written } from "../../components/query/editing";
 import type { Grouping } from "../../components/table/listSearch";
-import { moment } from "../../format/times";
+import { dayInUtc, moment } from "../../format/times";
 
 export const BUCKETS = [
   { id: "60", name: "by minute" },
@@ -12,7 +12,8 @@ export const BUCKETS = [
   { id: "604800", name: "by week" },
 ] as const;
 const USUAL_BUCKET = 3_600;
-const MOST_BUCKET = 366 * 86_400;
+const DAY = 86_400;
+const MOST_BUCKET = 366 * DAY;
 
 /** The length of a group by time in seconds, from the address. */
 export function bucketOf(text: string | undefined): number {
@@ -30,14 +31,27 @@ export function bucketName(seconds: number): string {
 /** Relative to it, each moment has its day and its year: a list of days needs them. */
 const EPOCH = 0;
 
-export function groupName(by: Grouping, { value, name }: Named): string {
-  if (by === "time") return moment(Number(value), EPOCH);
+/** The name of a group. Groups of whole days begin at midnight in UTC, so their name is a day. */
+export function groupName(by: Grouping, { value, name }: Named, bucketSeconds: number): string {
+  if (by === "time") {
+    return bucketSeconds % DAY === 0 ? dayInUtc(Number(value)) : moment(Number(value), EPOCH);
+  }
   if (name) return name;
   return String(value) === "" ? `(no ${by})` : String(value);
 }
 
 interface Named extends Pick<Group, "value"> {
   name?: string | undefined;
+}
+
+const MEASURED: Record<DurationsOf, string> = { runs: "Run", calls: "Call", spans: "Span" };
+
+/** "Call p50": a percentile, with what its durations measure. */
+export function percentileName(
+  percentile: "p50" | "p95",
+  durationsOf: DurationsOf | null | undefined,
+): string {
+  return durationsOf ? `${MEASURED[durationsOf]} ${percentile}` : percentile;
 }
 
 export interface Narrowing {
@@ -95,12 +109,30 @@ const UNITS: Record<string, number> = {
   d: 86_400_000,
   w: 7 * 86_400_000,
 };
+const CALENDAR_DAYS = new Set(["today", "yesterday"]);
 const PERIODS: Record<string, number> = {
   last_hour: 3_600_000,
   last_day: 86_400_000,
   last_week: 7 * 86_400_000,
   last_month: 30 * 86_400_000,
 };
+
+/**
+ * The length with which groups divided by time begin: a day if the period of the query is longer
+ * than two days. Undefined: the usual length.
+ */
+export function bucketOfPeriod(terms: readonly QueryTerm[], now: number): string | undefined {
+  let since = Number.NEGATIVE_INFINITY;
+  let until = now;
+  for (const term of terms) {
+    if (term.field === "period" && CALENDAR_DAYS.has(term.values[0]?.text ?? "")) return undefined;
+    const bounds = boundsOf(term, now);
+    if (!bounds) continue;
+    since = Math.max(since, bounds.since);
+    until = Math.min(until, bounds.until);
+  }
+  return until - since > 2 * DAY * 1_000 ? String(DAY) : undefined;
+}
 
 /** The range of a term about time; null for other terms. */
 function boundsOf(term: QueryTerm, now: number): { since: number; until: number } | null {

@@ -21,7 +21,8 @@ export interface AskedGroups {
   by: Grouping;
   parts?: Grouping | undefined;
   bucketSeconds: number;
-  order: Order<GroupSort>;
+  /** Undefined: the order of the server, in which the group without a value is last. */
+  order: Order<GroupSort> | undefined;
 }
 
 const NESTED_PAGE = 20;
