@@ -4,7 +4,7 @@ import { useState } from "react";
 import { client, ok } from "../../api/client";
 import type { FieldValues } from "../../api/schema";
 import { count } from "../../format/numbers";
-import { RECORDED } from "../../live/events";
+import { WRITTEN } from "../../live/events";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { visible } from "../../text/visible";
@@ -41,7 +41,7 @@ export function FacetPanel({ view, query, isLive }: Props) {
     placeholderData: (last) => last,
   });
   useLiveRefresh(
-    RECORDED,
+    WRITTEN,
     async () => {
       await pause(AFTER_MS);
       await queries.invalidateQueries({ queryKey: key });

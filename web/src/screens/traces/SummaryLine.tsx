@@ -6,7 +6,7 @@ import { client, ok } from "../../api/client";
 import type { RunTotals, Summary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { count, counted, milliseconds, totalCost } from "../../format/numbers";
-import { RECORDED } from "../../live/events";
+import { WRITTEN } from "../../live/events";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { inAndOut } from "./figures";
@@ -35,7 +35,7 @@ export function SummaryLine({ query, isLive, of }: Props) {
     placeholderData: keepPreviousData,
   });
   useLiveRefresh(
-    RECORDED,
+    WRITTEN,
     async () => {
       await pause(AFTER_MS);
       const began = performance.now();
