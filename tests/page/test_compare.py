@@ -183,6 +183,12 @@ def test_selected_rows_are_labelled_exported_and_deleted(page: Page, served: Ser
     dialog.get_by_role("textbox", name="Add labels").fill("checked, good")
     assert serious_faults(page) == []
     dialog.get_by_role("button", name="Apply").click()
+    notice = page.get_by_role("status", name="Notices").get_by_text("3 runs labelled.")
+    expect(notice).to_be_visible()
+    box, filters = notice.bounding_box(), page.get_by_role("group", name="Status").bounding_box()
+    assert box is not None
+    assert filters is not None
+    assert box["y"] + box["height"] < filters["y"]  # the filters and the bar are not covered
     row = _rows(page).filter(has_text="Order 2?")
     expect(row).to_contain_text("checked")
     expect(row).to_contain_text("good")

@@ -15,12 +15,14 @@ import styles from "./SelectionBar.module.css";
 
 interface Props {
   selected: SelectedRows;
+  /** The number of selected rows; null if it is unknown. */
+  number: number | null;
   /** The labels that the selected rows have. */
   labels: readonly string[];
   onClose: () => void;
 }
 
-export function LabelSelection({ selected, labels, onClose }: Props) {
+export function LabelSelection({ selected, number, labels, onClose }: Props) {
   const queries = useQueryClient();
   const { tell } = useNotices();
   const [text, setText] = useState("");
@@ -33,8 +35,8 @@ export function LabelSelection({ selected, labels, onClose }: Props) {
           body: { ...selected, add: added, remove: [...removed] },
         }),
       ),
-    onSuccess: async ({ spans }) => {
-      tell({ kind: "good", text: `The labels of ${counted(spans, "span")} changed.` });
+    onSuccess: async () => {
+      tell({ kind: "good", text: doneText(selected.rows, number, added.length > 0) });
       onClose();
       await queries.invalidateQueries();
     },
@@ -87,6 +89,17 @@ export function LabelSelection({ selected, labels, onClose }: Props) {
       {change.error && <ErrorNotice what="The labels did not change" error={change.error} />}
     </Dialog>
   );
+}
+
+/** "3 runs labelled." If labels were only removed: "Labels removed from 3 runs." */
+export function doneText(
+  rows: SelectedRows["rows"],
+  number: number | null,
+  areAdded: boolean,
+): string {
+  const those = number === null ? `all matching ${rows}` : counted(number, rows.replace(/s$/, ""));
+  if (!areAdded) return `Labels removed from ${those}.`;
+  return `${those.charAt(0).toUpperCase()}${those.slice(1)} labelled.`;
 }
 
 /** The labels in a text, separated by commas. */

@@ -72,6 +72,7 @@ export function SelectionBar<Row extends { labels: readonly string[] }>(props: P
       {shown === "label" && (
         <LabelSelection
           selected={rows}
+          number={number}
           labels={[
             ...new Set(list.rows.filter((row) => has(idOf(row))).flatMap((row) => row.labels)),
           ]}
