@@ -26,11 +26,17 @@ const SIGNS: Record<string, { sign: string; tone: Tone }> = {
   cancelled: { sign: "⊘", tone: "warn" },
   denied: { sign: "⊖", tone: "warn" },
   unfinished: { sign: "…", tone: "accent" },
-  running: { sign: "…", tone: "accent" },
 };
 
+interface StatusProps {
+  status: string;
+  /** The time of the last record, which the tooltip of an unfinished run or span needs. */
+  lastUs?: number;
+  quiet?: boolean;
+}
+
 /** The status of a span, run or turn, never by colour alone. */
-export function StatusBadge({ status, quiet = false }: { status: string; quiet?: boolean }) {
+export function StatusBadge({ status, lastUs, quiet = false }: StatusProps) {
   const { sign, tone } = SIGNS[status] ?? { sign: "?", tone: "plain" as const };
   if (quiet && status === "ok")
     return (
@@ -39,18 +45,30 @@ export function StatusBadge({ status, quiet = false }: { status: string; quiet?:
       </span>
     );
   return (
-    <Badge tone={tone}>
+    <Badge tone={tone} {...(lastUs === undefined ? {} : unfinishedTitle(status, lastUs))}>
       <span aria-hidden="true">{sign}</span> {status}
     </Badge>
   );
 }
 
-const RUNNING_US = 300_000_000;
+const RUNNING_US = 3_600_000_000;
 
-/** The status of a run: without an end, it is running if something happened in the last minutes. */
-export function runStatus(status: string, lastUs: number, now: number = Date.now()): string {
-  const isRecent = now * 1_000 - lastUs < RUNNING_US;
-  return status === "unfinished" && isRecent ? "running" : status;
+/**
+ * Whether a run or span without an end probably still runs: something was recorded in the last
+ * hour. Treadle marks the spans of its own processes that were killed as cancelled, but it cannot
+ * know whether another program still runs.
+ */
+export function isRunning(status: string, lastUs: number, now: number = Date.now()): boolean {
+  return status === "unfinished" && now * 1_000 - lastUs < RUNNING_US;
+}
+
+function unfinishedTitle(status: string, lastUs: number): { title?: string } {
+  if (status !== "unfinished") return {};
+  return {
+    title: isRunning(status, lastUs)
+      ? "No end is recorded yet, so it probably still runs."
+      : "No end is recorded, and the last record is more than an hour old. It may still run, or its program may have ended early.",
+  };
 }
 
 const LETTERS: Record<string, string> = {

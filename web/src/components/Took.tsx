@@ -1,7 +1,7 @@
 // The duration of something, or the time since its start while it runs.
 import { useEffect, useState } from "react";
 import { duration } from "../format/numbers";
-import { runStatus } from "./Badge";
+import { isRunning } from "./Badge";
 
 interface Props {
   /** The status of the run or span. */
@@ -15,7 +15,7 @@ interface Props {
 
 /** The duration. While the run or span runs, the time so far, which ticks. */
 export function Took({ status, took, startUs, lastUs = startUs }: Props) {
-  const runs = runStatus(status, lastUs) === "running";
+  const runs = isRunning(status, lastUs);
   const seconds = useElapsed(runs ? startUs / 1_000 : null);
   return <>{seconds === null ? duration(took) : wholeSeconds(seconds)}</>;
 }

@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { client, isNotFound, ok } from "../../api/client";
 import type { ComparedSide, TraceComparison } from "../../api/schema";
-import { runStatus } from "../../components/Badge";
+import { isRunning } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { Checkbox } from "../../components/Checkbox";
 import { CopyButton } from "../../components/CopyButton";
@@ -106,13 +106,13 @@ function Shown({ comparison, running }: { comparison: TraceComparison; running: 
   );
 }
 
-function isRunning(side: ComparedSide): boolean {
-  return side.unfinished > 0 && runStatus("unfinished", side.last_us) === "running";
+function isSideRunning(side: ComparedSide): boolean {
+  return side.unfinished > 0 && isRunning("unfinished", side.last_us);
 }
 
 /** Which sides still run, as a sentence; empty if none does. */
 function runningSides({ a, b }: TraceComparison): string {
-  const running = [isRunning(a) && "A", isRunning(b) && "B"].filter(Boolean);
+  const running = [isSideRunning(a) && "A", isSideRunning(b) && "B"].filter(Boolean);
   if (running.length === 0) return "";
   const verb = running.length === 1 ? "is" : "are";
   return `${running.join(" and ")} ${verb} still running. This page updates until the end.`;

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { ComparedSide, TraceComparison } from "../../api/schema";
-import { Badge, runStatus, StatusBadge } from "../../components/Badge";
+import { Badge, StatusBadge } from "../../components/Badge";
 import { cost, count, duration } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { visible } from "../../text/visible";
@@ -62,7 +62,7 @@ function SideHead({ letter, side }: { letter: string; side: ComparedSide }) {
 
 function figuresOf({ a, b, tools }: TraceComparison): Figure[] {
   const status = (side: ComparedSide) => (
-    <StatusBadge status={runStatus(side.status, side.last_us)} />
+    <StatusBadge status={side.status} lastUs={side.last_us} />
   );
   const models = (side: ComparedSide) => visible(side.models.join(", ")) || "–";
   const releases = (side: ComparedSide) => visible(side.releases.join(", ")) || "–";

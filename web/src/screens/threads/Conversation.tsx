@@ -2,7 +2,7 @@
 import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import type { RunSummary } from "../../api/schema";
-import { runStatus, StatusBadge } from "../../components/Badge";
+import { StatusBadge } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { Messages } from "../../components/messages/Messages";
 import { ErrorNotice, Loading } from "../../components/States";
@@ -54,7 +54,7 @@ function TurnView({ turn, isChosen }: { turn: Turn; isChosen: boolean }) {
         <h2>
           <time dateTime={exactMoment(run.start_us)}>{when}</time>
         </h2>
-        <StatusBadge status={runStatus(run.status, run.last_us)} quiet />
+        <StatusBadge status={run.status} lastUs={run.last_us} quiet />
         <span>{duration(run.duration_us)}</span>
         {tokensOf(run.sums) !== null && <span>{shortCount(tokensOf(run.sums))} tokens</span>}
         {run.sums.cost !== null && <TotalCost sums={run.sums} />}

@@ -1,7 +1,7 @@
 // The runs of a thread. Selecting one marks its part of the conversation.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { RunSummary } from "../../api/schema";
-import { runStatus, StatusBadge } from "../../components/Badge";
+import { StatusBadge } from "../../components/Badge";
 import { TotalCost } from "../../components/TotalCost";
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     name: "Status",
     width: 5,
     narrow: (run) => run.status !== "ok",
-    cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
+    cell: (run) => <StatusBadge status={run.status} lastUs={run.last_us} quiet />,
   },
   {
     id: "duration",

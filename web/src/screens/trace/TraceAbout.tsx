@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
-import { runStatus, StatusBadge } from "../../components/Badge";
+import { StatusBadge } from "../../components/Badge";
 import { Origin, originOf } from "../../components/Origin";
 import { Took } from "../../components/Took";
 import { TotalCost } from "../../components/TotalCost";
@@ -23,7 +23,7 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
   const { run_id: runId, thread_id: threadId, start_us: startUs } = skeleton;
   return (
     <>
-      <StatusBadge status={runStatus(statusOf(tree, skeleton.root), skeleton.last_us)} />
+      <StatusBadge status={statusOf(tree, skeleton.root)} lastUs={skeleton.last_us} />
       <span title={exactMoment(startUs)}>{moment(startUs)}</span>
       <span>
         <Took

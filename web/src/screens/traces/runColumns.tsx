@@ -1,6 +1,6 @@
 // The columns of the list of runs.
 import type { RunSummary } from "../../api/schema";
-import { runStatus, StatusBadge } from "../../components/Badge";
+import { StatusBadge } from "../../components/Badge";
 import { Took } from "../../components/Took";
 import { TotalCost } from "../../components/TotalCost";
 import { Ago, Errors, errorColumn, Labels, Names } from "../../components/table/cells";
@@ -26,7 +26,7 @@ export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
     name: "Status",
     width: 6,
     narrow: (run) => run.status !== "ok",
-    cell: (run) => <StatusBadge status={runStatus(run.status, run.last_us)} quiet />,
+    cell: (run) => <StatusBadge status={run.status} lastUs={run.last_us} quiet />,
   },
   errorColumn<RunSummary>(),
   {

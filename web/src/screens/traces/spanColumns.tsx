@@ -1,6 +1,6 @@
 // The columns of the list of spans.
 import type { Hit, ListedSpan } from "../../api/schema";
-import { Badge, KindMark, runStatus, StatusBadge } from "../../components/Badge";
+import { Badge, KindMark, StatusBadge } from "../../components/Badge";
 import { SpanName } from "../../components/SpanName";
 import { Took } from "../../components/Took";
 import { Ago, Labels, Names } from "../../components/table/cells";
@@ -37,7 +37,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     name: "Status",
     width: 6,
     narrow: (span) => span.status !== "ok",
-    cell: (span) => <StatusBadge status={runStatus(span.status, span.start_us)} quiet />,
+    cell: (span) => <StatusBadge status={span.status} lastUs={span.start_us} quiet />,
   },
   {
     id: "error",

@@ -1,6 +1,6 @@
 // The detail next to the tree: the selected span, rendered by its kind.
 import type { SpanContent } from "../../../api/schema";
-import { Badge, KindMark, runStatus, StatusBadge } from "../../../components/Badge";
+import { Badge, KindMark, StatusBadge } from "../../../components/Badge";
 import { JsonView } from "../../../components/JsonView";
 import { Origin, originOf } from "../../../components/Origin";
 import { ErrorNotice, Loading } from "../../../components/States";
@@ -67,7 +67,7 @@ function OpenSpan({
         <div className={styles.title}>
           <KindMark kind={span.kind} />
           <h2>{visible(nameAt(tree, place).slice(0, 300))}</h2>
-          <StatusBadge status={runStatus(span.status, span.start_us)} />
+          <StatusBadge status={span.status} lastUs={span.start_us} />
           {ODD.filter(([flag]) => has(tree, place, flag)).map(([flag, sign, words]) => (
             <Badge key={flag} tone="warn">
               <span aria-hidden="true">{sign}</span> {words}

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isNotFound } from "../../../api/client";
 import type { ListedSpan, RunSummary } from "../../../api/schema";
-import { KindMark, runStatus, StatusBadge } from "../../../components/Badge";
+import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Keys } from "../../../components/Keys";
 import { Messages } from "../../../components/messages/Messages";
 import { textMessage } from "../../../components/messages/message";
@@ -65,7 +65,7 @@ function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
   return (
     <header className={styles.header}>
       <div className={styles.title}>
-        <StatusBadge status={runStatus(run.status, run.last_us)} />
+        <StatusBadge status={run.status} lastUs={run.last_us} />
         <h2>{visible(runTitle(run).slice(0, 400))}</h2>
       </div>
       <div className={styles.actions}>

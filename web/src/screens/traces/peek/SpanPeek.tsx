@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isNotFound } from "../../../api/client";
 import type { ListedSpan, SpanContent } from "../../../api/schema";
-import { KindMark, runStatus, StatusBadge } from "../../../components/Badge";
+import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Button } from "../../../components/Button";
 import { Keys } from "../../../components/Keys";
 import { messagesInText } from "../../../components/messages/chat";
@@ -68,7 +68,7 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
                 name={visible((span.name || span.operation).slice(0, 300))}
               />
             </h2>
-            <StatusBadge status={runStatus(span.status, span.start_us)} />
+            <StatusBadge status={span.status} lastUs={span.start_us} />
           </div>
           <div className={styles.actions}>
             <Link
