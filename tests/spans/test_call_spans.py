@@ -102,7 +102,7 @@ def test_outcome_decides_status_and_attributes(
 ) -> None:
     (call,) = spans(requested(), failed(kind)).values()
     assert (call.status, call.attributes["error.type"]) == (status, kind.value)
-    assert f"{mark} change  {{}} → {kind}" in tree(requested(), failed(kind))
+    assert f"{mark} change  → {kind}" in tree(requested(), failed(kind))
 
 
 def test_unknown_effect_and_late_result_are_recorded() -> None:

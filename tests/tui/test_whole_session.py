@@ -215,7 +215,6 @@ async def test_embedded_model_answers_and_does_not_hold_the_exit(repo: Path) -> 
         await screen.until(lambda: "tokens in" in screen.text, "the end of the answer")
         await ask(screen, "Tell me everything about it in many words.")
         await screen.shows("> Tell me everything")
-        await screen.hides("attaches code")
         await leave(screen)
 
 

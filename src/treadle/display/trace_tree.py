@@ -120,7 +120,7 @@ def view_trace(trace: Trace) -> TraceView:
         answer=_answer(root) if root else None,
         error=printable(root.error) if root and root.error is not None else None,
         start_us=start_us,
-        duration_us=root.duration_us if root else None,
+        duration_us=trace.duration_us,
         rows=tuple(_rows(arrange(trace.spans), start_us, trace.same_calls)),
         totals=totals(trace.spans, trace.same_calls),
         user=root.user if root else None,
@@ -283,7 +283,7 @@ def _tool_detail(span: Span) -> str:
     if arguments.lstrip()[:1] in {"{", "["} and _json(arguments) is None:
         detail += " (invalid JSON)"
     outcome = span.attributes.get("treadle.summary") or span.attributes.get("error.type")
-    return f"{detail} → {one_line(str(outcome))}" if outcome else detail
+    return f"{detail} → {one_line(str(outcome))}".lstrip() if outcome else detail
 
 
 def _retrieval_detail(span: Span) -> str:

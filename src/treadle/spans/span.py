@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -25,6 +26,12 @@ MAX_METADATA_KEY = 100
 
 MAX_METADATA_TEXT = 512
 """The maximum length of a value of the metadata in characters."""
+
+ROOT_WAIT_SECONDS = 300
+"""The time after the last span of a trace, in seconds, until its root no longer is expected.
+
+Exporters send spans at least every few minutes, and the root ends last.
+"""
 
 WAITED = "treadle.approval.waited_us"
 """The attribute with the number of microseconds that a tool call waited for a person."""
@@ -319,9 +326,28 @@ class Trace:
         return true_root(self.spans)
 
     @property
+    def settled(self) -> bool:
+        """Whether the true root has arrived, or no longer can be expected to arrive."""
+        root = self.root
+        if root is None or root.parent_id in {None, root.span_id}:
+            return root is not None
+        last_us = max(max(span.start_us, span.end_us or 0) for span in self.spans)
+        return last_us < (time.time() - ROOT_WAIT_SECONDS) * 1_000_000
+
+    @property
     def status(self) -> SpanStatus:
-        """The status of the root. A trace without spans is unfinished."""
-        return self.root.status if self.root else SpanStatus.UNFINISHED
+        """The status of the root. A trace without spans is unfinished.
+
+        If only the earliest span is known, the trace is unfinished until it is `settled`.
+        """
+        root = self.root
+        return root.status if root is not None and self.settled else SpanStatus.UNFINISHED
+
+    @property
+    def duration_us(self) -> int | None:
+        """The duration of the root in microseconds. It is None while the trace is unfinished."""
+        root = self.root
+        return root.duration_us if root is not None and self.settled else None
 
 
 def true_root(spans: Sequence[Span]) -> Span | None:

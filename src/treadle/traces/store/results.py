@@ -9,7 +9,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from treadle.events.types import Usage
 from treadle.json_values import JsonField, json_property
-from treadle.spans.span import CostSource, SpanKind, SpanReference, SpanStatus, is_shown
+from treadle.spans.span import (
+    ROOT_WAIT_SECONDS,
+    CostSource,
+    SpanKind,
+    SpanReference,
+    SpanStatus,
+    is_shown,
+)
 from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import METADATA_PREFIX, Field, Rows
@@ -209,12 +216,16 @@ class ListedError:
     message: str | None
 
 
-STATUS_OF_ROOT = "iif(t.rooted, s.status, 'unfinished')"
-"""SQL of the status of a run from its root `s` and the root's trace `t`.
+_SETTLED = f"t.rooted OR t.last_us < (unixepoch() - {ROOT_WAIT_SECONDS}) * 1000000"
+STATUS_OF_ROOT = f"iif({_SETTLED}, s.status, 'unfinished')"
+"""SQL of the status of a run from its root `s` and the root's trace `t`, as in `Trace.status`.
 
-If the root has not arrived, `s` is the earliest span, whose status is not that of the run.
+If the root has not arrived, `s` is the earliest span. Its status is not that of the run, so the run
+is unfinished. The root may never arrive, for example because a program sends it to another
+recorder. Therefore, after `ROOT_WAIT_SECONDS` without a span, the run has the earliest span's
+status.
 """
-DURATION_OF_ROOT = "iif(t.rooted, s.duration_us, NULL)"
+DURATION_OF_ROOT = f"iif({_SETTLED}, s.duration_us, NULL)"
 
 
 class RunSummary(NamedTuple):

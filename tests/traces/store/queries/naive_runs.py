@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from tests.traces.store.queries import naive
-from treadle.spans.span import SpanStatus, true_root
+from treadle.spans.span import SpanStatus, Trace, true_root
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,19 @@ class NaiveRun:
         return next(each for each in first if each.span is root)
 
     @property
-    def is_rooted(self) -> bool:
-        """Whether the true root has arrived."""
-        root = self.root.span
-        return root.parent_id in {None, root.span_id}
+    def trace(self) -> Trace:
+        """The trace of the root."""
+        trace_id = self.root.span.trace_id
+        members = tuple(each.span for each in self.spans if each.span.trace_id == trace_id)
+        return Trace(trace_id, members)
 
     @property
     def status(self) -> SpanStatus:
-        return self.root.span.status if self.is_rooted else SpanStatus.UNFINISHED
+        return self.trace.status
 
     @property
     def duration_us(self) -> int | None:
-        return self.root.span.duration_us if self.is_rooted else None
+        return self.trace.duration_us
 
 
 def naive_runs(spans: list[naive.NaiveSpan]) -> list[NaiveRun]:

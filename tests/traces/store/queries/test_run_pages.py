@@ -1,3 +1,4 @@
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.naive_runs import naive_runs
 from tests.traces.store.queries.random_spans import random_query
-from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
+from treadle.spans.span import ROOT_WAIT_SECONDS, Span, SpanKind, SpanStatus, Trace
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.percentiles import percentiles
@@ -238,7 +239,7 @@ def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it() -> Non
     chain = [replace(span("agent", "root"), status=SpanStatus.ERROR, error="tool failed"), tool]
     with stored_spans(chain) as store:
         (run,) = store.runs().data
-        assert (run.status, run.duration_us, run.sums.faults) == (SpanStatus.UNFINISHED, None, 1)
+        assert run.sums.faults == 1
         store.write([replace(span("root"), status=SpanStatus.ERROR, error="tool failed")]).result()
         (run,), (thread,) = store.runs().data, store.threads().data
     assert run.status is SpanStatus.ERROR
@@ -255,8 +256,18 @@ def test_lists_state_the_type_of_an_error_once() -> None:
     assert run.error == ListedError("trace", "root", failed.name, "KeyError", "'fare'")
 
 
-def test_run_without_its_root_is_found_as_unfinished() -> None:
-    with stored_spans([span("child", "root")]) as store:
-        assert not store.runs(parse_query("status:ok", now_us=0)).data
-        (run,) = store.runs(parse_query("status:unfinished", now_us=0)).data
-        assert run.error is None
+@pytest.mark.parametrize(
+    ("age_seconds", "status"),
+    [(0, SpanStatus.UNFINISHED), (ROOT_WAIT_SECONDS + 60, SpanStatus.OK)],
+)
+def test_run_without_its_root_is_unfinished_until_its_root_is_late(
+    age_seconds: int, status: SpanStatus
+) -> None:
+    ended_us = int(time.time() - age_seconds) * 1_000_000
+    child = replace(span("child", "root"), start_us=ended_us - 1_000, end_us=ended_us)
+    with stored_spans([child]) as store:
+        (run,) = store.runs(parse_query(f"status:{status}", now_us=0)).data
+        trace = store.trace("trace")
+    duration_us = 1_000 if status is SpanStatus.OK else None
+    assert (run.status, run.duration_us, run.error) == (status, duration_us, None)
+    assert (trace.status, trace.duration_us) == (status, duration_us)
