@@ -61,9 +61,7 @@ function SideHead({ letter, side }: { letter: string; side: ComparedSide }) {
 }
 
 function figuresOf({ a, b, tools }: TraceComparison): Figure[] {
-  const status = (side: ComparedSide) => (
-    <StatusBadge status={side.status} lastUs={side.last_us} />
-  );
+  const status = (side: ComparedSide) => <StatusBadge status={side.status} lastUs={side.last_us} />;
   const models = (side: ComparedSide) => visible(side.models.join(", ")) || "–";
   const releases = (side: ComparedSide) => visible(side.releases.join(", ")) || "–";
   const started = (side: ComparedSide) => (
