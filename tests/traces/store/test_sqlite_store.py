@@ -97,6 +97,22 @@ def test_root_without_input_has_the_question_of_its_first_model_call(
     assert [thread.title for thread in store.threads().data] == ["Which orders do I have?"]
 
 
+def test_successful_root_without_output_has_the_answer_of_its_last_model_call(
+    store: SqliteTraceStore,
+) -> None:
+    root = replace(span("root", kind=SpanKind.AGENT, start_us=1), output=None)
+    calls = [
+        replace(span(name, "root", start_us=start), kind=SpanKind.MODEL, output=text)
+        for name, start, text in (("b", 3, "Two orders."), ("a", 2, "I look."), ("c", 4, None))
+    ]
+    tool = replace(span("t", "root", start_us=5), kind=SpanKind.TOOL, output="a result")
+    store.write([root, *calls, tool]).result()
+    failed = replace(root, trace_id="failed", status=SpanStatus.ERROR, error="no")
+    store.write([failed, replace(calls[0], trace_id="failed")]).result()
+    answers = {run.status: run.answer for run in store.runs().data}
+    assert answers == {SpanStatus.OK: "Two orders.", SpanStatus.ERROR: None}
+
+
 def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) -> None:
     store = SqliteTraceStore.open(tmp_path / "traces.db")
     futures = [store.write([span(f"s{number}")]) for number in range(500)]

@@ -200,6 +200,16 @@ QUESTION = """coalesce(s.input_preview, (
 ))"""
 """SQL of the question of the root `s`: its input, or else that of the first model call."""
 
+_ANSWER = """coalesce(s.output_preview, iif(s.status = 'ok', (
+    SELECT m.output_preview FROM spans m
+    WHERE m.trace = s.trace AND m.kind = 'model' AND m.output_preview IS NOT NULL
+    ORDER BY m.id DESC LIMIT 1
+), NULL))"""
+"""SQL of the answer of the root `s`: its output, or else that of the last model call.
+
+The output of the last call of a run that failed, or that still runs, is not an answer.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ListedError:
@@ -233,9 +243,10 @@ class RunSummary(NamedTuple):
 
     `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
     root's input and output. If the root has no input, `question` is that of the first model call of
-    its trace. The user, the release and the metadata are those of the root. `duration_us` is the
-    duration of the root. While the root is unfinished or has not arrived, `duration_us` is None and
-    `status` is `unfinished`. `error` is the earliest span that counts as a fault, or else the
+    its trace. If a successful root has no output, `answer` is that of the last model call. The
+    user, release and metadata are those of the root. `duration_us` is the duration of the root.
+    While the root is unfinished or has not arrived, `duration_us` is None and `status` is
+    `unfinished`. `error` is the earliest span that counts as a fault, or else the
     earliest failed span.
     """
 
@@ -245,7 +256,7 @@ class RunSummary(NamedTuple):
     trace_id: Annotated[str, From("t.trace_id")]
     name: Annotated[str, From("s.name")]
     question: Annotated[str | None, From(QUESTION)]
-    answer: Annotated[str | None, From("s.output_preview")]
+    answer: Annotated[str | None, From(_ANSWER)]
     status: Annotated[SpanStatus, From(STATUS_OF_ROOT, convert=SpanStatus)]
     error: ListedError | None
     start_us: int
