@@ -162,7 +162,7 @@ def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
 
 def test_lists_show_the_first_error_of_a_run(home: Path) -> None:
     for option in ((), ("--threads",)):
-        listed = lines(treadle("traces", "list", *option, home=home))
+        listed = lines(treadle("traces", "list", *option, home=home, COLUMNS="200"))
         assert [row.split("✗ ")[1] for row in listed if "✗" in row] == ["\\x1b[31mred (work call)"]
 
 
@@ -226,7 +226,8 @@ def test_two_runs_are_compared_step_by_step(home: Path) -> None:
 
 def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:
     everything = lines(treadle("traces", "list", home=home))
-    failed = lines(treadle("traces", "list", "has:error", "model:gpt*", home=home))
+    query = ("has:error", "model:gpt*")
+    failed = lines(treadle("traces", "list", *query, home=home, COLUMNS="200"))
     other = lines(treadle("traces", "list", "not model:gpt*", home=home))
 
     assert [line.split()[0] for line in everything] == ["TRACE", "three", "two", "one"]

@@ -150,7 +150,8 @@ def _sorted(
     kept = None if property_of(by) else _from_kept(connection, by, query, bucket_seconds)
     if kept is not None:
         found = connection.execute(
-            f"{kept.text} ORDER BY {order} LIMIT ? OFFSET ?", (*kept.values, *part)
+            f"SELECT * FROM ({kept.text}) ORDER BY {order} LIMIT ? OFFSET ?",
+            (*kept.values, *part),
         ).fetchall()
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
