@@ -43,6 +43,14 @@ class Served:
         assert turn["state"] != "running"
         return turn
 
+    async def span(self, trace_id: str, span_id: str) -> Any:
+        """A span of an ended turn, as soon as the recorder has stored it."""
+        for _ in range(600):
+            if (await self.http.get(f"/api/v1/spans/{trace_id}/{span_id}")).is_success:
+                break
+            await asyncio.sleep(0.05)
+        return await self.get(f"/spans/{trace_id}/{span_id}")
+
 
 @asynccontextmanager
 async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served]:

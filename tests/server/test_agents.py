@@ -47,7 +47,7 @@ async def test_agents_are_listed_and_answer(repo: Path) -> None:
             assert not any(event.get("input_text") for event in told)
             place = await served.get(f"/turns/{started[1]['request_id']}/calls/0/0")
             trace_id = asked["request_id"].replace("-", "")
-            span = await served.get(f"/spans/{trace_id}/{place['span_id']}")
+            span = await served.span(trace_id, place["span_id"])
             assert "list_labels" in str(span)
             unknown = await served.http.post("/api/v1/agents/none/ask", json={"question": "x"})
             assert unknown.status_code == 404

@@ -207,6 +207,12 @@ Grouping = GroupBy | MetadataKey
 """The field whose value all spans of a group share, or `GroupBy.TIME`."""
 
 
+def property_of(by: Grouping) -> str | None:
+    """Return the name of the property by which spans are grouped, or None for other groupings."""
+    is_property = isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}
+    return by.value if is_property else None
+
+
 def read_grouping(text: str) -> Grouping:
     """Return the grouping with this name, such as `model` or `metadata.tenant`.
 

@@ -93,6 +93,7 @@ def _renew(connection: sqlite3.Connection, last: int) -> None:
     end = _key_at(connection, after, SEGMENT_SPANS)
     assert end is not None
     remove_segment(connection, last)
+    # A segment without spans keeps the further spans covered, so that they can count as changed.
     connection.execute("INSERT INTO segments VALUES (?, 0, 0, 0)", (last,))
     connection.execute(
         "INSERT OR IGNORE INTO changed_spans SELECT id FROM spans WHERE id > ? AND id <= ?",

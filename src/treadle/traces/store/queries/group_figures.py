@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
+from treadle.traces.query.conditions import GroupBy, Grouping, Query, property_of
 from treadle.traces.store import statements
 from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries import segment_scan, segment_sums
@@ -56,10 +56,10 @@ def value_of(by: Grouping, bucket_us: int) -> Sql:
     The SQL may use the tables that `_spans` adds. The value is '' if the span has none. Only spans
     with labels have rows in groups by label.
     """
-    if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
+    if name := property_of(by):
         found = f"SELECT {member('s.properties')} FROM json_each(s.properties) e WHERE e.key = ?"
-        return Sql(f"CAST(coalesce(({found}), '') AS BLOB)", (by.value,))
-    columns = {
+        return Sql(f"CAST(coalesce(({found}), '') AS BLOB)", (name,))
+    columns: dict[Grouping, str] = {
         GroupBy.TIME: f"s.start_us - ((s.start_us % {bucket_us}) + {bucket_us}) % {bucket_us}",
         GroupBy.MODEL: "coalesce(s.model, '')",
         GroupBy.OPERATION: "s.operation",
@@ -138,7 +138,7 @@ def _pairs(
     A pair may occur several times.
     """
     source = whole_source(connection, query)
-    if not query.conditions and (isinstance(by, MetadataKey) or by is not GroupBy.TIME):
+    if not query.conditions and by is not GroupBy.TIME:
         parts = [_all_pairs(by, bucket_us)]
     elif segment_sums.can_group(by) and segment_scan.can_scan(connection, query, source):
         yield from segment_sums.traces_of_values(connection, by, query, bucket_us)

@@ -19,6 +19,7 @@ from treadle.traces.query.conditions import (
     Operator,
     Query,
     any_of,
+    property_of,
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.queries import segment_scan, segment_sums
@@ -30,7 +31,7 @@ from treadle.traces.store.sums import OWN, OWN_TRACE
 
 HOUR_SECONDS = 3_600
 
-_SECOND_US = 1_000_000
+SECOND_US = 1_000_000
 
 _DIMENSIONS = frozenset({"model", "operation", "label", "user", "release"})
 """The groupings and fields that `rollups` has as dimensions of the same name.
@@ -69,12 +70,6 @@ The spans of these threads or runs are read.
 """
 
 
-def property_of(by: Grouping) -> str | None:
-    """Return the name of the property by which spans are grouped, or None for other groupings."""
-    is_property = isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}
-    return by.value if is_property else None
-
-
 def value_rows(
     connection: sqlite3.Connection,
     by: Grouping,
@@ -85,11 +80,11 @@ def value_rows(
 
     `query` must be a result of `resolved`.
     """
-    kept = _from_kept(connection, by, query, bucket_seconds)
-    return kept or _added_up(connection, by, query, bucket_seconds)
+    kept = from_kept(connection, by, query, bucket_seconds)
+    return kept or added_up(connection, by, query, bucket_seconds)
 
 
-def _added_up(
+def added_up(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql:
     """Return SQL for rows of stored sums or, if these cannot answer the query, of single spans."""
@@ -111,7 +106,7 @@ def _less_own(
     rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
     if rest == query:
         return None
-    kept = _from_kept(connection, by, rest, bucket_seconds) or _from_rollups(
+    kept = from_kept(connection, by, rest, bucket_seconds) or _from_rollups(
         connection, by, rest, bucket_seconds
     )
     if kept is None:
@@ -142,7 +137,7 @@ def _own_sums(
     return kept or _from_rollups(connection, by, query, bucket_seconds, own=True)
 
 
-def _from_kept(
+def from_kept(
     connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for the stored sums of each value, or None if they cannot answer the query."""
@@ -245,7 +240,7 @@ def _from_rollups(
         return None
     if by is GroupBy.TIME:
         kept = _kept_values(others, by, own=own)
-        bucket = bucket_seconds * _SECOND_US
+        bucket = bucket_seconds * SECOND_US
         value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
     elif _dimension(by) and all(each.about.value == by.value for each in others):
         kept = _kept_values(others, by, own=own)
@@ -347,7 +342,7 @@ def _from_spans(
 ) -> Sql:
     """Return SQL for rows with a value and its counters, read from all matching spans."""
     source = whole_source(connection, query)
-    bucket_us = bucket_seconds * _SECOND_US
+    bucket_us = bucket_seconds * SECOND_US
     if not (segment_sums.can_group(by) and segment_scan.can_scan(connection, query, source)):
         return _from_source(source, by, query, bucket_us)
     rest = (_from_source(each, by, query, bucket_us) for each in segment_scan.uncovered(connection))

@@ -14,17 +14,17 @@ from treadle.traces.query.conditions import (
     Grouping,
     GroupSort,
     Query,
+    property_of,
 )
 from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.group_figures import with_figures
 from treadle.traces.store.queries.group_rows import (
-    _SECOND_US,
     HOUR_SECONDS,
-    _added_up,
-    _from_kept,
-    property_of,
+    SECOND_US,
+    added_up,
+    from_kept,
     value_rows,
 )
 from treadle.traces.store.queries.span_pages import check_page, conditions
@@ -91,7 +91,7 @@ def groups_page(
     unnamed_last = sort is None and by not in _NAMED
     if sort is None:
         sort = GroupSort.GROUP if by is GroupBy.TIME else GroupSort.SPANS
-    bucket_us = bucket_seconds * _SECOND_US
+    bucket_us = bucket_seconds * SECOND_US
     if sort not in _ORDERS:
         order, part = _order(GroupSort.SPANS), (LARGEST_PAGE, 0)
         found, total = _sorted(connection, by, query, bucket_seconds, order=order, part=part)
@@ -147,7 +147,7 @@ def _sorted(
     `part` has the limit and the offset. The number is None if it is not known.
     """
     shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
-    kept = None if property_of(by) else _from_kept(connection, by, query, bucket_seconds)
+    kept = None if property_of(by) else from_kept(connection, by, query, bucket_seconds)
     if kept is not None:
         found = connection.execute(
             f"SELECT * FROM ({kept.text}) ORDER BY {order} LIMIT ? OFFSET ?",
@@ -175,7 +175,7 @@ def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
     Each span has at most one value. Therefore these sums are the sums of all spans minus the sums
     of the rows.
     """
-    every = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
+    every = added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)
     return Sql(
         f"WITH found AS MATERIALIZED (SELECT value, {COUNTER_COLUMNS} FROM ({rows.text}))"
@@ -188,7 +188,7 @@ def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
     """Return the sums over all matching spans. `query` must be a result of `resolved`."""
-    rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
+    rows = added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
     return sums(*totals)
 

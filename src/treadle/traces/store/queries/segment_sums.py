@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
-from treadle.traces.query.conditions import GroupBy, Grouping, MetadataKey, Query
+from treadle.traces.query.conditions import GroupBy, Grouping, Query, property_of
 from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, COUNTERS
 from treadle.traces.store.queries.conditions import Sql
 from treadle.traces.store.queries.segment_scan import (
@@ -74,8 +74,12 @@ def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_u
     """Return SQL for one row for each value with its counters. `can_group` must be true."""
     totals = _Totals()
     for spans in matches(connection, query, (*COUNTED_COLUMNS, *_columns(by))):
-        for values, sums in _sums(spans, by, bucket_us):
-            totals.add(values, sums)
+        values, codes = values_of_spans(spans, by, bucket_us)
+        sums = counted(spans, codes, len(values))
+        pairs = [(at, value) for at, each in enumerate(values) for value in each]
+        if property_of(by):
+            pairs = [(at, value) for at, value in pairs if value]
+        totals.add([_stored(by, value) for _, value in pairs], sums[[at for at, _ in pairs]])
     with _writable(connection):
         connection.execute(_TABLE)
         number = next(_NUMBERS)
@@ -100,9 +104,8 @@ def _columns(by: Grouping) -> tuple[str, ...]:
         return (STARTS,)
     if by is GroupBy.LABEL:
         return (LABELS,)
-    if isinstance(by, MetadataKey) or by in {GroupBy.USER, GroupBy.RELEASE}:
-        return by.value, OTHERS
-    return ()
+    name = property_of(by)
+    return () if name is None else (name, OTHERS)
 
 
 def traces_of_values(
@@ -143,47 +146,21 @@ def values_of_spans(
     if by is GroupBy.MODEL or by is GroupBy.OPERATION:
         shapes, codes = spans.texts(SHAPES)
         rows = [row_of_shape(tuple(shape)) for shape in shapes]
-        return [
-            (plain(row.model) or "",) if by is GroupBy.MODEL else (plain(row.operation),)
-            for row in rows
-        ], codes
+        found = [(row.model or "") if by is GroupBy.MODEL else row.operation for row in rows]
+        different = list(dict.fromkeys(map(plain, found)))
+        groups = numpy.array([different.index(plain(each)) for each in found])
+        return [(each,) for each in different], groups[codes]
     named = spans.properties(by.value)
     if named is None:
         return [("",)], numpy.zeros(len(spans), numpy.int64)
     return [(value or "",) for value in named[0]], named[1]
 
 
-def _sums(
-    spans: Matches, by: Grouping, bucket_us: int
-) -> "Iterator[tuple[Sequence[Value], Array]]":
-    """Yield sequences of values, each with an array that has one row of counters per value."""
-    import numpy
-
-    if by is GroupBy.TIME:
-        starts = spans.numbers(STARTS)
-        assert starts is not None
-        buckets, groups = numpy.unique(starts.values // bucket_us, return_inverse=True)
-        yield (buckets * bucket_us).tolist(), counted(spans, groups, len(buckets))
-    elif by is GroupBy.LABEL:
-        lists, codes = spans.texts(LABELS)
-        sums = counted(spans, codes, len(lists))
-        pairs = [(at, label) for at, each in enumerate(lists) for label in labels_in(each)]
-        yield [_blob(label) for _, label in pairs], sums[[at for at, _ in pairs]]
-    elif by is GroupBy.MODEL or by is GroupBy.OPERATION:
-        shapes, codes = spans.texts(SHAPES)
-        rows = [row_of_shape(tuple(shape)) for shape in shapes]
-        found = [
-            pack_text(str((row.model or "") if by is GroupBy.MODEL else row.operation))
-            for row in rows
-        ]
-        different = list(dict.fromkeys(found))
-        group = numpy.array([different.index(each) for each in found])
-        yield different, counted(spans, group[codes], len(different))
-    elif (named := spans.properties(by.value)) is not None:
-        values, codes = named
-        sums = counted(spans, codes, len(values))
-        there = [(at, value) for at, value in enumerate(values) if value is not None]
-        yield [_blob(value) for _, value in there], sums[[at for at, _ in there]]
+def _stored(by: Grouping, value: str | int) -> Value:
+    """Return a value in the form in which the SQL of groups returns it."""
+    if isinstance(value, int):
+        return value
+    return pack_text(value) if by is GroupBy.MODEL or by is GroupBy.OPERATION else _blob(value)
 
 
 def _blob(text: str) -> bytes:
