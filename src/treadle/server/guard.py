@@ -17,9 +17,11 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from treadle.identity.identity import own_identity
 from treadle.server.built_page import is_of_page
 from treadle.server.credentials import SUBPROTOCOL, Credentials
 from treadle.server.peers import OWN_PEER
+from treadle.server.request_identity import set_identity
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -96,7 +98,10 @@ class Guard:
         The files of the page are public.
         """
         proven = self._credentials.check_and_remove(scope, headers)
-        if proven or opens_page or _is_own_peer(scope, headers):
+        if proven or _is_own_peer(scope, headers):
+            set_identity(scope, own_identity())
+            return None
+        if opens_page:
             return None
         return _Refusal(
             401,

@@ -1,0 +1,1 @@
+"""Projects, users, API keys and the audit log: who may do what in an installation."""
