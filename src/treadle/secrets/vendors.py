@@ -80,6 +80,7 @@ MODELS = (
     ),
     Family("neptune-token", ("eyJhcGlfYWRkcmVzcyI6",), r"[A-Za-z0-9+/=_-]", 30),
     Family("bedrock-key", ("bedrock-api-key-",), r"[A-Za-z0-9+/=_-]", 30),
+    Family("treadle-key", ("tdl_",), WORD, 40),
 )
 CODE_HOSTS = (
     Family("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), LETTERS, 36),

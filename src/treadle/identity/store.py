@@ -1,0 +1,56 @@
+"""The identity store of an installation: one database for all projects."""
+
+from pathlib import Path
+from typing import Self
+
+from treadle.database import Database
+from treadle.identity.audit_log import AuditLog
+from treadle.identity.key_use import KeyUse
+from treadle.identity.keys import ApiKeys
+from treadle.identity.projects import Projects
+from treadle.identity.schema import SCHEMA
+from treadle.identity.sessions import Sessions
+from treadle.identity.users import Users
+
+
+class IdentityStore:
+    """The projects, users, keys, sessions and the audit log. All methods block.
+
+    The first use creates the store. The methods are thread-safe. They raise StoreError when the
+    store fails.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path, SCHEMA)
+        self.projects = Projects(self._database)
+        self.users = Users(self._database)
+        self.sessions = Sessions(self._database)
+        self.keys = ApiKeys(self._database)
+        self.key_use = KeyUse(self._database)
+        self.audit = AuditLog(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store, if it was opened."""
+        self._database.close()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the store has been created. Reading a store that does not exist creates it."""
+        return self._database.path.exists()
+
+    def has_identities(self, now_us: int) -> bool:
+        """Whether anyone but the server's own user can use the installation now or soon.
+
+        This is the case with a user, a valid key, or an open invitation.
+        """
+        return self.exists and bool(
+            self.users.all()
+            or self.users.invitations(now_us)
+            or any(key.expires_us is None or key.expires_us > now_us for key in self.keys.all())
+        )
