@@ -122,6 +122,8 @@ class NatsServer:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    options: tuple[str, ...] = ()
+    """Further options of the command line."""
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -135,7 +137,17 @@ class NatsServer:
         store.mkdir(parents=True, exist_ok=True)
         with (self.folder / "nats.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [NATS_SERVER, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", store],
+                [
+                    NATS_SERVER,
+                    "-a",
+                    "127.0.0.1",
+                    "-p",
+                    str(self.port),
+                    "-js",
+                    "-sd",
+                    store,
+                    *self.options,
+                ],
                 stdout=log,
                 stderr=log,
             )
@@ -172,9 +184,9 @@ def postgres_server(folder: Path, *, durable: bool = False) -> Iterator[Postgres
 
 
 @contextmanager
-def nats_server(folder: Path) -> Iterator[NatsServer]:
+def nats_server(folder: Path, *options: str) -> Iterator[NatsServer]:
     """Start a NATS server in `folder`, and stop it at the end."""
-    server = NatsServer(folder)
+    server = NatsServer(folder, options=options)
     server.start()
     try:
         yield server

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from treadle.config import schema
+from treadle.config.effective_settings import described
 from treadle.config.layers import unknown_variables
 from treadle.config.loader import LoadedConfig, accept, config_paths, is_trusted, load
 from treadle.config.model import Settings
@@ -422,3 +423,21 @@ def test_trust_is_not_inherited_by_another_repository_at_the_same_path(place: Pl
     accept(place.root)
     assert is_trusted(place.root, [str(place.root)])
     assert place.load().warnings == ()
+
+
+def test_repository_cannot_choose_the_bus(place: Place) -> None:
+    place.repository('[bus]\nurl = "nats://elsewhere:4222"\n')
+    place.user(f'trusted_roots = ["{place.root}"]\n')
+    loaded = place.load()
+    assert loaded.settings.bus.url is None
+    assert "bus.url" in loaded.warnings[0]
+
+
+def test_credentials_of_the_bus_are_never_shown(place: Place) -> None:
+    urls = "nats://me:secret@one:4222,nats://token@two:4222"
+    loaded = place.load({"TREADLE_BUS__URL": urls})
+    assert loaded.settings.bus.url == urls
+    assert "secret" not in repr(loaded.settings)
+    shown = {each.key: each.value for each in described(loaded, place.root)}
+    assert shown["bus.url"] == "nats://***@one:4222,nats://***@two:4222"
+    assert "secret" not in place.error({"TREADLE_BUS__URL": "http://me:secret@one"})

@@ -15,6 +15,7 @@ from treadle.config.loader import LoadedConfig, config_paths
 from treadle.config.model import Settings
 from treadle.config.section import Section
 from treadle.config.variables import PREFIX
+from treadle.urls import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,12 @@ def _fields(
 
 
 def _masked(name: str, value: object) -> object:
-    """Mask the texts in a value that look like secrets. An API key may be in the wrong setting."""
+    """Mask the credentials of URLs, and texts that look like secrets.
+
+    An API key may be in the wrong setting.
+    """
     if isinstance(value, str):
-        return secrets.redact_named(name, value)[0]
+        return secrets.redact_named(name, without_credentials(value))[0]
     if isinstance(value, dict):
         return {key: _masked(key, each) for key, each in value.items()}
     if isinstance(value, list):

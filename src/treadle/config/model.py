@@ -25,6 +25,15 @@ def _address(value: str) -> str:
     return value
 
 
+def _bus_address(value: str) -> str:
+    for address in value.split(","):
+        parts = urlsplit(address.strip())
+        if parts.scheme not in ("nats", "tls") or not parts.hostname:
+            raise ValueError("should be an address that starts with nats:// or tls://")
+        _ = parts.port  # raises ValueError for an invalid port
+    return value
+
+
 def _variable_name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         raise ValueError("should be the name of an environment variable, not a key itself")
@@ -42,6 +51,7 @@ def _rule(value: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_address)]
+BusAddress = Annotated[str, AfterValidator(_bus_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Rule = Annotated[str, AfterValidator(_rule)]
@@ -232,6 +242,13 @@ class TerminalSettings(Section):
     """Seconds before a turn causes a bell or a notification, or less if you switched windows."""
 
 
+class BusSettings(Section):
+    """The NATS servers that connect the servers and workers of a team."""
+
+    url: Annotated[BusAddress | None, UserOnly()] = Field(default=None, repr=False)
+    """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -253,4 +270,5 @@ class Settings(Section):
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    bus: BusSettings = Field(default_factory=BusSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
