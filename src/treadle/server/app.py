@@ -16,11 +16,13 @@ from treadle.config.quantities import size_bytes
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
+from treadle.server.current_project import ProjectServices, project_of_scope
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
+from treadle.server.projects import Projects
 from treadle.server.request_bodies import BodyLimit
 from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
@@ -134,41 +136,50 @@ def create_app(
 def _lifespan(
     root: Path, loaded: LoadedConfig, env: Mapping[str, str], host: str, token: str
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return a context manager that opens and closes everything that the routes need."""
-    settings = loaded.settings
+    """Return a context manager that opens the projects, and closes them at its end."""
+
+    def open_project(name: str) -> AbstractAsyncContextManager[ProjectServices]:
+        return _open_project(name, root, loaded, env)
 
     @asynccontextmanager
     async def open_and_close(app: FastAPI) -> AsyncIterator[None]:
         async with (
-            ServerState.open(root, settings, env) as state,
-            McpEndpoint(state.app) as mcp,
-            open_gateway(state, settings, env) as gateway,
-            open_batches(state) as batches,
-            _grpc_endpoint(state, host, settings.traces.grpc_port, token),
-            Configuration(root, loaded, env) as configuration,
+            Projects(open_project) as projects,
+            _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
         ):
-            app.state.configuration = configuration
-            app.state.server = state
-            app.state.mcp = mcp
-            app.state.gateway = gateway
-            app.state.batches = batches
+            app.state.projects = projects
             yield
 
     return open_and_close
 
 
+@asynccontextmanager
+async def _open_project(
+    name: str, root: Path, loaded: LoadedConfig, env: Mapping[str, str]
+) -> AsyncIterator[ProjectServices]:
+    """Open everything that the routes need for one project. Raises StoreError and ConfigError."""
+    settings = loaded.settings
+    async with (
+        ServerState.open(root, settings, env) as state,
+        McpEndpoint(state.app) as mcp,
+        open_gateway(state, settings, env) as gateway,
+        open_batches(state) as batches,
+        Configuration(root, loaded, env) as configuration,
+    ):
+        yield ProjectServices(name, state, mcp, gateway, batches, configuration)
+
+
 def _grpc_endpoint(
-    server: ServerState, host: str, port: int | None, token: str
+    projects: Projects[ProjectServices], host: str, port: int | None, token: str
 ) -> AbstractAsyncContextManager[None]:
-    return nullcontext() if port is None else serve_grpc(server.ingest, host, port, token)
+    if port is None:
+        return nullcontext()
+    return serve_grpc(projects.default.server.ingest, host, port, token)
 
 
 class _Mcp:
-    """Passes requests to the MCP endpoint.
-
-    The route is created before the application starts, but the endpoint exists only afterwards.
-    This object therefore reads the endpoint from the state of the application at each request.
-    """
+    """Passes requests to the MCP endpoint of their project."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["app"].state.mcp(scope, receive, send)
+        async with project_of_scope(scope) as project:
+            await project.mcp(scope, receive, send)

@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self
-
-from fastapi import Depends
-from starlette.requests import HTTPConnection
+from typing import Self
 
 from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
@@ -87,12 +84,3 @@ class Configuration:
             return DefaultModel(*await default_model(self.settings, self.env))
         except TreadleError as error:
             return DefaultModel(error=str(error))
-
-
-def _configuration(connection: HTTPConnection) -> Configuration:
-    configuration: Configuration = connection.app.state.configuration
-    return configuration
-
-
-Configured = Annotated[Configuration, Depends(_configuration)]
-"""Annotation for route parameters that receive the configuration."""

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from treadle.json_values import to_json
+from treadle.server.current_project import project_of
 
 _WORTH_COMPRESSING = 2_000
 _LEVEL = 1
@@ -63,6 +64,6 @@ async def json_response(request: Request, make: Callable[[], Any]) -> Response:
             return body, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         return body, {"Vary": "Accept-Encoding"}
 
-    with request.app.state.server.active_requests.track():
+    with project_of(request).server.active_requests.track():
         body, headers = await asyncio.to_thread(write)
     return Response(body, media_type="application/json", headers=headers)

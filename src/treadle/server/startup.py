@@ -19,8 +19,10 @@ from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
 from treadle.server.connections import Admission, ServerConfig, most_strangers
 from treadle.server.credentials import VARIABLE, Credentials, load_token, token_path
+from treadle.server.current_project import ProjectServices
 from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
+from treadle.server.projects import Projects
 
 _GRACE_SECONDS = 1
 """Seconds after which a stopping server closes the connections that are still open.
@@ -94,8 +96,9 @@ async def serve(
         record = stack.enter_context(ExitStack())
 
         def announce() -> None:
+            projects: Projects[ProjectServices] = app.state.projects
             record.enter_context(recorded_server(root, _reachable(address)))
-            ready(replace(reached, warnings=tuple(app.state.server.app.warnings)))
+            ready(replace(reached, warnings=tuple(projects.default.server.app.warnings)))
 
         server = _Server(config, announce, record.close)
         logging.getLogger("uvicorn.error").addFilter(_is_fault)

@@ -1,14 +1,11 @@
-"""The state of a running server that its routes use."""
+"""The state of a project in a running server, which its routes use."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self
-
-from fastapi import Depends
-from starlette.requests import HTTPConnection
+from typing import Self
 
 from treadle.app.agents import AgentService
 from treadle.app.application import App, open_app
@@ -62,6 +59,11 @@ class ServerState:
         if self._ingest is None:
             raise StoreError(self.app.recording.missing or NO_TRACES)
         return self._ingest
+
+    @property
+    def pending_bytes(self) -> int:
+        """The size of received exports that are not on disk yet."""
+        return 0 if self._ingest is None else self._ingest.held_bytes
 
     @property
     def traces(self) -> SqliteTraceStore:
@@ -125,12 +127,3 @@ async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIter
         pruning.cancel()
         with suppress(asyncio.CancelledError):
             await pruning
-
-
-def _server(connection: HTTPConnection) -> ServerState:
-    server: ServerState = connection.app.state.server
-    return server
-
-
-CurrentServer = Annotated[ServerState, Depends(_server)]
-"""Annotation for route parameters that receive the state of the server."""

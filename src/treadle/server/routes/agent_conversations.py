@@ -14,9 +14,10 @@ from treadle.agents.definitions import FINAL
 from treadle.events.types import CallKey, StopReason
 from treadle.json_values import JsonField, json_property
 from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.responses import OffsetPagination, json_response
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 from treadle.session import Conversation, ConversationSummary, Entry, Kind
 from treadle.session.conversation import MessageState
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.agents.definitions import Origin
 from treadle.agents.page_context import PageContext
 from treadle.errors import NotFoundError
+from treadle.server.current_project import CurrentServer
 from treadle.server.routes.turns import TurnAnswer, turn_answer
 from treadle.server.routes.ui import PageId
-from treadle.server.state import CurrentServer
 from treadle.ui.state import Change
 
 router = APIRouter(prefix="/agents", tags=["agents"])

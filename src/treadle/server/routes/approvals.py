@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.app.permissions import Choice, Permissions
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
-from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/approvals", tags=["approvals"])
 

@@ -15,8 +15,9 @@ from treadle.app.conversation_answers import Failure
 from treadle.checks.model import Check, CheckRun
 from treadle.errors import TreadleError
 from treadle.json_values import JsonField, to_json
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf, json_responses
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 from treadle.tools.approvals.question import Program
 
 router = APIRouter(prefix="/checks", tags=["checks"])

@@ -21,9 +21,10 @@ from treadle.app.completion import Completion, complete
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import SourceRange
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.routes.tools import answer
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 from treadle.toolbox.code.request_code_context import CodeContextResult
 
 router = APIRouter(prefix="/code", tags=["code"])

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from treadle.config.effective_settings import described
 from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import config_paths
-from treadle.server.configuration import Configured
+from treadle.server.current_project import Configured
 
 router = APIRouter(prefix="/settings", tags=["settings"])
 

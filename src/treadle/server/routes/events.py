@@ -11,10 +11,11 @@ from fastapi import APIRouter, Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
+from treadle.server.current_project import CurrentServer
 from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import json_responses
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 
 router = APIRouter(tags=["events"])
 sockets = APIRouter(tags=["events"])

@@ -5,14 +5,12 @@ of the request, and each variant several times.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from starlette.requests import HTTPConnection
 
 from treadle.clock import SystemClock
 from treadle.errors import NotFoundError, StoreError
@@ -33,55 +31,11 @@ from treadle.experiments.service import (
     MAX_REPEATS,
     Experiments,
 )
+from treadle.server.current_project import CurrentServer, Running
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.running_batches import RunningBatches
+from treadle.server.state import ServerState
 from treadle.traces.query import parse_query
-
-_log = logging.getLogger(__name__)
-
-
-class RunningBatches:
-    """Runs batches in background tasks. The end of the context cancels all running batches."""
-
-    def __init__(self, experiments: Experiments) -> None:
-        self._experiments = experiments
-        self._tasks: set[asyncio.Task[Batch]] = set()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def start(
-        self, batch_id: str, *, budget: Budget | None = None, retry_failed: bool = False
-    ) -> None:
-        """Start or resume a batch, and return once it is running.
-
-        With `retry_failed`, failed runs are repeated. Raises UsageError if the batch cannot start.
-        """
-        begun = asyncio.Event()
-        running = self._experiments.run_batch(
-            batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
-        )
-        task = asyncio.create_task(running, name=f"batch {batch_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        waiting = asyncio.create_task(begun.wait())
-        try:
-            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-        if task.done():
-            task.result()  # raises the exception of a batch that could not start
-
-    def _ended(self, task: "asyncio.Task[Batch]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("%s ended: %s", task.get_name(), error)
-
 
 router = APIRouter(prefix="/experiments", tags=["experiments"])
 
@@ -103,13 +57,7 @@ def _opened(server: CurrentServer) -> Experiments:
     return _experiments(server)
 
 
-def _running(connection: HTTPConnection) -> RunningBatches:
-    running: RunningBatches = connection.app.state.batches
-    return running
-
-
 OpenedExperiments = Annotated[Experiments, Depends(_opened)]
-Running = Annotated[RunningBatches, Depends(_running)]
 
 
 class _Body(BaseModel):

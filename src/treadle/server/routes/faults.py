@@ -14,12 +14,12 @@ from treadle.experiments.recorded_calls import listed_call, request_of
 from treadle.experiments.requests import body_of
 from treadle.experiments.service import Runnable
 from treadle.json_values import JsonField
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
 from treadle.server.routes.experiments import OpenedExperiments
 from treadle.server.routes.traces import Filter
-from treadle.server.state import CurrentServer
 
 router = APIRouter(tags=["traces"])
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.errors import UsageError
-from treadle.server.state import CurrentServer
+from treadle.server.current_project import CurrentServer
 from treadle.tools.external import Connection, ToolDefinition, message_json, receive
 
 router = APIRouter(prefix="/front_ends", tags=["front ends"])

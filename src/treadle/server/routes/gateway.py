@@ -9,9 +9,8 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import APIRouter, Body
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -21,6 +20,7 @@ from treadle.gateway import Gateway
 from treadle.gateway.apis import PATHS
 from treadle.gateway.breakpoints import Breakpoint, HeldState
 from treadle.llm.profiles import register_keys
+from treadle.server.current_project import OpenedGateway, project_of_scope
 from treadle.server.state import ServerState
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -48,28 +48,17 @@ async def open_gateway(
 
 
 class _Calls:
-    """Passes requests to the gateway.
-
-    The routes are created before the application starts, but the gateway exists only afterwards.
-    This object therefore reads the gateway from the state of the application at each request.
-    """
+    """Passes requests to the gateway of their project."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["app"].state.gateway(scope, receive, send)
+        async with project_of_scope(scope) as project:
+            await project.gateway(scope, receive, send)
 
 
 def gateway_routes() -> list[Route]:
     """Return the routes of the gateway, at the paths that clients of providers use."""
     return [Route(path, _Calls(), methods=_METHODS, include_in_schema=False) for path in PATHS]
 
-
-def _gateway(connection: HTTPConnection) -> Gateway:
-    gateway: Gateway = connection.app.state.gateway
-    return gateway
-
-
-OpenedGateway = Annotated[Gateway, Depends(_gateway)]
-"""Annotation for route parameters that receive the gateway."""
 
 router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
 

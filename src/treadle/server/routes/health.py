@@ -8,9 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
 from treadle import __version__
-from treadle.server.configuration import Configured
-from treadle.server.routes.gateway import OpenedGateway
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.current_project import Configured, CurrentServer, OpenedGateway
+from treadle.server.state import ServerState
 
 router = APIRouter(tags=["health"])
 

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import AliasChoices, BaseModel, Field
 
 from treadle.errors import UsageError
+from treadle.server.current_project import CurrentServer
 from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import otlp
-from treadle.server.state import CurrentServer
 from treadle.server.uploaded_media import langfuse_id
 
 router = APIRouter(prefix="/api/public", include_in_schema=False)

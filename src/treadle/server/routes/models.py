@@ -12,9 +12,8 @@ from treadle.app.model_catalog import ModelList, PriceAnswer, explain_price, mod
 from treadle.app.model_checks import first_start_advice
 from treadle.config.user_file import SavedSetting, save_setting
 from treadle.llm.vendors import Vendor, model_vendors
-from treadle.server.configuration import Configured
+from treadle.server.current_project import Configured, CurrentServer
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer
 
 router = APIRouter(tags=["settings"])
 

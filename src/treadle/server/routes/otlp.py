@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from treadle.errors import StoreError, TreadleError
+from treadle.server.current_project import CurrentServer
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
-from treadle.server.state import CurrentServer
 from treadle.spans.ingest import Decode, IngestQueue
 from treadle.spans.otlp import (
     LOGS,

@@ -7,8 +7,8 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from treadle.app.permissions import Permission, Permissions
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/permissions", tags=["approvals"])
 

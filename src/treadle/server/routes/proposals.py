@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.app.proposals import ProposalService
 from treadle.edits.model import ProposalState
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])
 

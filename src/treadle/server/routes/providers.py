@@ -23,7 +23,8 @@ from treadle.llm.provider_states import (
     state_of,
 )
 from treadle.llm.saved_keys import KeyLocation
-from treadle.server.configuration import Configuration, Configured
+from treadle.server.configuration import Configuration
+from treadle.server.current_project import Configured
 from treadle.server.routes.effective_settings import ValueOrigin
 
 router = APIRouter(prefix="/providers", tags=["settings"])

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 
 from treadle.clock import SystemClock
 from treadle.errors import UsageError
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
 from treadle.server.routes.traces import Filter
-from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Name, Takes, find_field

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from treadle.errors import UsageError
 from treadle.secrets import Rule
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
-from treadle.server.state import CurrentServer
 from treadle.spans.redaction import RedactionPreview, preview_redaction
 from treadle.traces.query.parameters import SpanParameters
 from treadle.traces.span_stream import whole_spans

@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from treadle.app.repository_state import RepositoryState, repository_state
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer
 
 router = APIRouter(tags=["health"])
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.config.quantities import age_us, size_bytes
 from treadle.errors import UsageError
-from treadle.server.configuration import Configured
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.current_project import Configured, CurrentServer
+from treadle.server.state import ServerState
 from treadle.traces.store.results import HeldTraces
 
 router = APIRouter(prefix="/retention", tags=["settings"])

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.rewind import Rewinds
 from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer
 from treadle.session.rewinds import RewindScope
 
 router = APIRouter(prefix="/sessions/{session}/rewind", tags=["sessions"])

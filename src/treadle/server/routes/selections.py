@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
-from treadle.server.state import CurrentServer
 from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Rows, parse_query
 from treadle.traces.selection import (

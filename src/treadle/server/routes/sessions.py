@@ -16,9 +16,9 @@ from treadle.app.conversation_answers import Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.turn_records import TurnRecord, turn_records
 from treadle.server.attachment_bodies import CodeBody, code_of
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
-from treadle.server.state import CurrentServer
 from treadle.session import ConversationSummary
 from treadle.session.context_choices import ContextChoices
 

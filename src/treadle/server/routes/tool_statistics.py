@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
-from treadle.server.state import CurrentServer
+from treadle.server.current_project import CurrentServer
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.moments import Period, period_bounds, read_moment
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats

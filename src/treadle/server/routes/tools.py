@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from treadle.events import Outcome
 from treadle.events.types import HTTP_STATUS, ToolCallCompleted
-from treadle.server.state import CurrentServer
+from treadle.server.current_project import CurrentServer
 from treadle.tools.contract import ToolClass, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_content
 

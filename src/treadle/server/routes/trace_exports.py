@@ -10,10 +10,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.display.trace_html import html_page
+from treadle.server.current_project import CurrentServer
 from treadle.server.download_tickets import DOWNLOADS
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.routes.traces import Grouped, Sorting
-from treadle.server.state import CurrentServer
 from treadle.traces.list_export import (
     ExportedList,
     ListFormat,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from treadle.errors import UsageError
-from treadle.server.state import CurrentServer
+from treadle.server.current_project import CurrentServer
 from treadle.server.uploaded_media import new_id
 
 router = APIRouter(prefix="/v2", include_in_schema=False)

@@ -20,11 +20,12 @@ from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
 from treadle.json_values import JsonField
+from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses, object_type
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
 from treadle.server.span_content import SpanContent, previewed_span, whole_span
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 from treadle.spans.span import Trace
 from treadle.traces.nested_groups import MAX_OUTER, NestedGroup, Nesting, nested_groups
 from treadle.traces.own_spans import without_own

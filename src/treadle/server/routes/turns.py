@@ -18,11 +18,11 @@ from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn
 from treadle.server.attachment_bodies import AttachmentBody, attachment_of
+from treadle.server.current_project import CurrentServer
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
-from treadle.server.state import CurrentServer
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])

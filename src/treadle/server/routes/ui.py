@@ -7,8 +7,9 @@ from fastapi import APIRouter, Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
+from treadle.server.current_project import CurrentServer
 from treadle.server.responses import Taken
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import ServerState
 from treadle.ui.addresses import own_address
 from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, UiAnswer
 from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, UiState, View

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from treadle.server.state import CurrentServer
+from treadle.server.current_project import CurrentServer
 from treadle.ui.state import SavedView
 
 router = APIRouter(prefix="/views", tags=["ui"])
