@@ -172,6 +172,7 @@ def test_trust_in_a_folder_does_not_cover_repositories_inside(place: Place) -> N
 def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     risky = (
         "url",
+        "address",
         "key",
         "command",
         "preferences",

@@ -15,6 +15,7 @@ from treadle.identity.store import IdentityStore
 from treadle.secrets import redact
 
 SECOND = 1_000_000
+MINUTE = 60 * SECOND
 NOW = 1_700_000_000 * SECOND
 
 
@@ -39,7 +40,7 @@ def create_key(
 
 
 def join(store: IdentityStore, email: str, role: Role, project: str = "default") -> str:
-    _, secret = store.users.invite(email, project, role, now_us=NOW, seconds=60)
+    _, secret = store.users.invite(email, project, role, now_us=NOW, microseconds=MINUTE)
     user, _ = store.users.accept_invitation(secret, NOW)
     return user.id
 
@@ -161,7 +162,7 @@ def test_key_name_is_unique_among_valid_keys_of_a_project(store: IdentityStore) 
 
 def test_invitation_is_valid_once(store: IdentityStore) -> None:
     _, secret = store.users.invite(
-        " Ada@Example.com ", "default", Role.VIEWER, now_us=NOW, seconds=60
+        " Ada@Example.com ", "default", Role.VIEWER, now_us=NOW, microseconds=MINUTE
     )
     user, _ = store.users.accept_invitation(secret, NOW)
     assert user.email == "ada@example.com"
@@ -172,8 +173,8 @@ def test_invitation_is_valid_once(store: IdentityStore) -> None:
 
 def test_expired_and_replaced_invitations_are_invalid(store: IdentityStore) -> None:
     email = "ada@example.com"
-    _, first = store.users.invite(email, "default", Role.ADMIN, now_us=NOW, seconds=60)
-    _, second = store.users.invite(email, "default", Role.VIEWER, now_us=NOW, seconds=60)
+    _, first = store.users.invite(email, "default", Role.ADMIN, now_us=NOW, microseconds=MINUTE)
+    _, second = store.users.invite(email, "default", Role.VIEWER, now_us=NOW, microseconds=MINUTE)
     for secret, now_us in ((first, NOW), (second, NOW + 60 * SECOND), ("", NOW)):
         with pytest.raises(NotFoundError):
             store.users.accept_invitation(secret, now_us)
@@ -195,7 +196,7 @@ def test_second_invitation_adds_a_project_to_the_user(store: IdentityStore) -> N
 )
 def test_invalid_email_address_is_rejected(store: IdentityStore, email: str) -> None:
     with pytest.raises(UsageError):
-        store.users.invite(email, "default", Role.VIEWER, now_us=NOW, seconds=60)
+        store.users.invite(email, "default", Role.VIEWER, now_us=NOW, microseconds=MINUTE)
 
 
 def test_session_identifies_the_user_in_a_project(store: IdentityStore) -> None:
@@ -263,7 +264,7 @@ def test_identities_are_users_valid_keys_and_open_invitations(store: IdentitySto
     create_key(store, expires_us=NOW + SECOND)
     assert store.has_identities(NOW)
     assert not store.has_identities(NOW + SECOND)
-    _, secret = store.users.invite("a@b.c", "default", Role.ADMIN, now_us=NOW, seconds=60)
+    _, secret = store.users.invite("a@b.c", "default", Role.ADMIN, now_us=NOW, microseconds=MINUTE)
     assert store.has_identities(NOW + SECOND)
     assert not store.has_identities(NOW + 60 * SECOND)
     store.users.accept_invitation(secret, NOW)

@@ -47,6 +47,11 @@ def experiments_path() -> Path:
     return user_data_dir() / "experiments.db"  # the file is created with the first experiment
 
 
+def identity_path() -> Path:
+    """Return the path of the database with the projects, users, API keys and the audit log."""
+    return user_data_dir() / "identity.db"  # created with the first user, key or project
+
+
 def log_path() -> Path:
     """Return the path of the log file. Older log files are in the same folder."""
     return user_data_dir() / "treadle.log"  # the file is created with the first line

@@ -104,6 +104,16 @@ def positive(text: str) -> int:
     return value
 
 
+def age(text: str) -> int:
+    """Parse an age such as `30d` to microseconds, as the `type` of an argparse option."""
+    from treadle.config.quantities import age_us
+
+    try:
+        return age_us(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} {error}") from error
+
+
 def allow_program(parser: argparse.ArgumentParser) -> None:
     """Add `--yes`, with which the user consents to run a program inside the repository."""
     parser.add_argument(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
+from treadle.cli.command import RepositoryUse, age, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query, write_output
 from treadle.config.quantities import age_us, shown_size, size_bytes
@@ -144,7 +144,7 @@ def configure_prune(actions: Actions) -> None:
     set_repository_use(parser, RepositoryUse.SETTINGS)
     parser.add_argument(
         "--older-than",
-        type=_age,
+        type=age,
         metavar="AGE",
         help="delete traces older than this, such as 12h, 30d or 4w",
     )
@@ -194,13 +194,6 @@ def _configured_limits(options: argparse.Namespace) -> tuple[int | None, int | N
         None if settings.keep is None else age_us(settings.keep),
         None if settings.max_size is None else size_bytes(settings.max_size),
     )
-
-
-def _age(text: str) -> int:
-    try:
-        return age_us(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} {error}") from error
 
 
 def _size(text: str) -> int:

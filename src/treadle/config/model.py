@@ -66,6 +66,23 @@ CheckParser = Literal[
 NativeApi = Literal["anthropic", "gemini"]
 
 
+def _public_address(value: str) -> str:
+    parts = urlsplit(_address(value))
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError("should have no path, such as https://treadle.example.com")
+    return value.rstrip("/")
+
+
+PublicAddress = Annotated[str, AfterValidator(_public_address)]
+
+
+class ServerSettings(Section):
+    """The server that `treadle serve` starts for other people and machines."""
+
+    address: Annotated[PublicAddress | None, UserOnly()] = None
+    """Address at which browsers reach the server, such as `https://treadle.example.com`."""
+
+
 class ProviderSettings(Section):
     """One OpenAI-compatible endpoint."""
 
@@ -270,5 +287,6 @@ class Settings(Section):
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)

@@ -41,7 +41,7 @@ class Users:
         return found
 
     def invite(
-        self, email: str, project: str, role: Role, *, now_us: int, seconds: int
+        self, email: str, project: str, role: Role, *, now_us: int, microseconds: int
     ) -> tuple[Invitation, str]:
         """Create an invitation. Returns it with its secret, which is not stored.
 
@@ -55,7 +55,7 @@ class Users:
             project,
             role,
             now_us,
-            now_us + seconds * 1_000_000,
+            now_us + microseconds,
         )
         with self._database.transaction() as connection:
             connection.execute(

@@ -1,0 +1,61 @@
+"""The command `treadle projects`: manages the projects of a shared server."""
+
+import argparse
+
+from treadle.cli.command import Command, RepositoryUse, set_repository_use
+from treadle.cli.identity_store import audit, now_us, opened_identities
+from treadle.cli.output import print_json, print_line, print_text, table
+from treadle.clock import when
+from treadle.identity.identity import DEFAULT_PROJECT
+from treadle.identity.records import Action, Project
+from treadle.json_values import to_json
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-commands to the parser."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="add a project")
+    add.add_argument("name", help="small letters, digits and underscores, with a letter first")
+    listing = actions.add_parser("list", help="list the projects")
+    remove = actions.add_parser(
+        "remove", help="remove a project with its keys and roles; its recorded data stays"
+    )
+    remove.add_argument("name", help="the name of the project")
+    for action in (add, listing, remove):
+        set_repository_use(action, RepositoryUse.NONE)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the chosen sub-command, and return the exit status."""
+    if options.action == "list":
+        return _list(as_json=options.json)
+    with opened_identities() as store:
+        if options.action == "add":
+            store.projects.add(options.name, now_us())
+            audit(store, Action.PROJECT_ADDED, options.name, options.name)
+            said = f"The project {options.name} is added."
+        else:
+            store.projects.remove(options.name)
+            audit(store, Action.PROJECT_REMOVED, options.name, options.name)
+            said = f"The project {options.name} is removed. Its recorded data is unchanged."
+    if options.json:
+        print_json({"ok": True, "name": options.name})
+    else:
+        print_line(said)
+    return 0
+
+
+def _list(*, as_json: bool) -> int:
+    with opened_identities() as store:
+        projects = store.projects.all() if store.exists else [Project(DEFAULT_PROJECT, 0)]
+    if as_json:
+        print_json({"projects": to_json(projects)})
+        return 0
+    rows = [
+        (each.name, when(each.created_us) if each.created_us else "always") for each in projects
+    ]
+    print_text(table(rows, ("PROJECT", "CREATED")))
+    return 0
+
+
+COMMAND = Command("Manage the projects of a shared server.", configure, run)

@@ -1,0 +1,29 @@
+"""Opens the identity store for the commands that manage projects, users and keys."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from treadle.app.stores import identity_path
+from treadle.identity.records import Action
+from treadle.identity.store import IdentityStore
+
+WHO = "command line"
+"""The name in the audit log of the person who runs commands on the server's machine."""
+
+
+@contextmanager
+def opened_identities() -> Iterator[IdentityStore]:
+    """Open the identity store until the context ends. The first change creates it."""
+    with IdentityStore(identity_path()) as store:
+        yield store
+
+
+def now_us() -> int:
+    """Return microseconds since the Unix epoch."""
+    return time.time_ns() // 1_000
+
+
+def audit(store: IdentityStore, action: Action, subject: str, project: str = "") -> None:
+    """Add an entry about a change from the command line to the audit log."""
+    store.audit.add(action, who=WHO, subject=subject, project=project, now_us=now_us())
