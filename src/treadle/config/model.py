@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
 from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
+from treadle.config.server import ServerSettings
 from treadle.config.traces import TraceSettings
 
 
@@ -289,4 +290,5 @@ class Settings(Section):
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)

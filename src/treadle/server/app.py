@@ -17,6 +17,7 @@ from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
 from treadle.server.current_project import ProjectServices, project_of_scope
+from treadle.server.draining import Drain
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.mcp_endpoint import McpEndpoint
@@ -110,6 +111,7 @@ def create_app(
         lifespan=_lifespan(root, loaded, env, host, credentials.token),
     )
     app.state.downloads = credentials.downloads
+    app.state.drain = Drain()
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from treadle.server.draining import Drain
 from treadle.server.peers import OWN_PEER, PeerUsers
 
 _HEAD_BYTES = 64 << 10
@@ -26,6 +27,8 @@ The time starts when the connection is opened or when the previous request ends.
 _BODY_SECONDS = 60.0
 """The maximum time in seconds between two parts of a body, while the application waits for one."""
 _LOOK_SECONDS = 5.0
+_LAST_REQUEST_SECONDS = 1.0
+"""The seconds without a request after which a server that drains closes a connection."""
 _PIPELINED = 16
 """The maximum number of unanswered requests that a client may send on one connection.
 
@@ -43,6 +46,8 @@ class Admission:
     """Finds the user of a connection. It is None if every request needs the token."""
     most_strangers: int
     """The maximum number of open connections from unknown users."""
+    drain: Drain = field(default_factory=Drain)
+    """Whether the server is ending."""
     strangers: set[object] = field(default_factory=set)
 
 
@@ -71,7 +76,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        admission = cast("ServerConfig", self.config).admission
+        admission = self._admission
         own = admission.peers is not None and admission.peers.is_own(
             transport.get_extra_info("socket")
         )
@@ -87,6 +92,22 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
         super().connection_lost(exc)
+
+    def announce_end(self) -> None:
+        """Close the connection after the response that is under way."""
+        if self._answers:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection as soon as it has no request.
+
+        While the server drains, a client that has just connected gets time to send its request.
+        """
+        waited = self.loop.time() - self._moved
+        if self._answers or not self._admission.drain.begun or waited > _LAST_REQUEST_SECONDS:
+            super().shutdown()
+        else:
+            self.loop.call_later(_LAST_REQUEST_SECONDS - waited + 0.01, self.shutdown)
 
     def handle_websocket_upgrade(self) -> None:
         self._leave()
@@ -115,6 +136,8 @@ class Connection(HttpToolsProtocol):
         self._unread = 0
         self._moved = self.loop.time()
         super().on_headers_complete()
+        if self._admission.drain.begun and self.cycle is not None:
+            self.cycle.keep_alive = False
         if len(self.pipeline) > _PIPELINED:
             self.transport.close()
             raise _TooManyRequestsError  # stops the parsing of the remaining data
@@ -125,10 +148,23 @@ class Connection(HttpToolsProtocol):
             self._moved = self.loop.time()
         super().on_body(body)
 
+    def on_response_complete(self) -> None:
+        self._moved = self.loop.time()
+        super().on_response_complete()
+
     def on_message_complete(self) -> None:
         self._unread = 0
         self._complete = True
         super().on_message_complete()
+
+    @property
+    def _admission(self) -> Admission:
+        return cast("ServerConfig", self.config).admission
+
+    @property
+    def _answers(self) -> bool:
+        """Whether a request has no complete response yet."""
+        return self.cycle is not None and not self.cycle.response_complete
 
     def _look(self) -> None:
         """Close the connection if its client exceeds a time limit.
@@ -155,7 +191,7 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def _leave(self) -> None:
-        cast("ServerConfig", self.config).admission.strangers.discard(self)
+        self._admission.strangers.discard(self)
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None

@@ -107,6 +107,11 @@ class Projects(Generic[S]):
         """Return the names of the open projects, in the order of their opening."""
         return tuple(self._opened)
 
+    def opened(self) -> list[S]:
+        """Return the services of the open projects, in the order of their opening."""
+        done = [each.services for each in self._opened.values() if each.services.done()]
+        return [each.result() for each in done if not each.cancelled() and not each.exception()]
+
     @asynccontextmanager
     async def using(self, name: str) -> AsyncIterator[S]:
         """Open the project unless it is open, and keep it open until the context ends.

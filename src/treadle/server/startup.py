@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,12 +20,14 @@ from treadle.app.running_server import recorded_server
 from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
-from treadle.server.connections import Admission, ServerConfig, most_strangers
+from treadle.server.connections import Admission, Connection, ServerConfig, most_strangers
 from treadle.server.credentials import VARIABLE, Credentials, load_token, token_path
 from treadle.server.current_project import ProjectServices
+from treadle.server.draining import Drain, DrainTimes, refuse_connections, wait_for_tasks
 from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
 from treadle.server.projects import Projects
+from treadle.session import SessionOutcome
 
 _GRACE_SECONDS = 1
 """Seconds after which a stopping server closes the connections that are still open.
@@ -65,6 +70,9 @@ async def serve(
 ) -> None:
     """Serve the repository until the process receives a signal. Port 0 chooses a free port.
 
+    After SIGINT the server ends within a second. After SIGTERM it first completes its work
+    (`draining`). A second signal after SIGTERM ends the process at once.
+
     `ready` is called when the server accepts connections. On a loopback address, programs of this
     user need no token if the system can distinguish users. With `require_token`, these programs
     need the token, too. On other addresses every request needs the token. Raises UsageError if the
@@ -100,7 +108,8 @@ async def serve(
             record.enter_context(recorded_server(root, _reachable(address)))
             ready(replace(reached, warnings=tuple(projects.default.server.app.warnings)))
 
-        server = _Server(config, announce, record.close)
+        times = DrainTimes(loaded.settings.server.drain_notice, loaded.settings.server.drain_limit)
+        server = _Server(config, announce, record.close, times)
         logging.getLogger("uvicorn.error").addFilter(_is_fault)
         stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])
@@ -117,7 +126,7 @@ def _open_peers(stack: ExitStack) -> PeerUsers | None:
 def _server_config(app: FastAPI, peers: PeerUsers | None) -> ServerConfig:
     return ServerConfig(
         app,
-        Admission(peers, most_strangers()),
+        Admission(peers, most_strangers(), app.state.drain),
         lifespan="on",
         log_level="error",
         access_log=False,
@@ -144,19 +153,34 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that reports its start and its end.
+    """A uvicorn server that reports its start and its end, and drains after SIGTERM.
 
     It calls `ready` when it accepts connections, and `ending` when it begins to shut down. Code
-    after the shutdown may never run: uvicorn then sends a received SIGTERM to this process again,
-    and the signal ends the process at once.
+    after the shutdown runs only after SIGTERM: uvicorn sends a received SIGINT to this process
+    again.
     """
 
     def __init__(
-        self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]
+        self,
+        config: ServerConfig,
+        ready: Callable[[], None],
+        ending: Callable[[], None],
+        times: DrainTimes,
     ) -> None:
         super().__init__(config)
         self._ready = ready
         self._ending = ending
+        self._times = times
+        self._drains = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._drains:
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+        elif sig == signal.SIGTERM and not self.should_exit:
+            self._drains = self.should_exit = True
+        else:
+            super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -165,7 +189,27 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._ending()
+        if self._drains:
+            await self._drain(sockets or [])
         await super().shutdown(sockets)
+
+    async def _drain(self, sockets: list[socket.socket]) -> None:
+        app: FastAPI = self.config.app  # type: ignore[assignment]  # `_server_config` sets it
+        drain: Drain = app.state.drain
+        drain.begin()
+        for connection in self.server_state.connections:
+            if isinstance(connection, Connection):
+                connection.announce_end()
+        projects: Projects[ProjectServices] = app.state.projects
+
+        def turns() -> list[asyncio.Task[SessionOutcome]]:
+            running = (each.server.turns.running() for each in projects.opened())
+            return [turn.task for turn in chain.from_iterable(running)]
+
+        left = await wait_for_tasks(turns, self._times)
+        await refuse_connections(sockets)
+        drain.end_streams()
+        self.config.timeout_graceful_shutdown = max(_GRACE_SECONDS, round(left))
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.server.current_project import CurrentServer
+from treadle.server.draining import CurrentDrain, Drain
 from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import json_responses
@@ -26,6 +27,9 @@ _SIGN_OF_LIFE_SECONDS = 15
 The message prevents proxies from closing an idle stream.
 """
 
+_RECONNECT = "retry: 500\n\n"
+"""The last line of a stream: the client reconnects after this number of milliseconds."""
+
 
 class _EventStream(StreamingResponse):
     media_type = "text/event-stream"
@@ -34,6 +38,7 @@ class _EventStream(StreamingResponse):
 @router.get("/events", response_class=_EventStream, responses=json_responses(any_event))
 async def events(
     server: CurrentServer,
+    drain: CurrentDrain,
     *,
     request_id: UUID | None = None,
     after: Annotated[int | None, Query(ge=0)] = None,
@@ -49,7 +54,8 @@ async def events(
 
     If events are no longer available, the server sends an event `gap` with `{"after", "next"}`.
     These are the numbers of the events before and after the gap. The client then has to reload
-    everything that it shows.
+    everything that it shows. When the server ends, the stream ends with `retry: 500`. The client
+    then connects again.
 
     With `approve`, the client states that a person follows the stream and answers approval
     questions at `/approvals`. `page` is an id that an open page chose for itself. While the stream
@@ -57,7 +63,7 @@ async def events(
     """
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
-        _stream(server, start, request_id, approve=approve, page=page),
+        _stream(server, drain, start, request_id, approve=approve, page=page),
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
@@ -66,6 +72,7 @@ async def events(
 async def events_by_socket(
     socket: WebSocket,
     server: CurrentServer,
+    drain: CurrentDrain,
     *,
     after: Annotated[int | None, Query(ge=0)] = None,
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
@@ -83,7 +90,7 @@ async def events_by_socket(
     if after is None:
         after = server.log.newest  # the client also gets events published during the handshake
     await socket.accept()
-    following = _follow(server, after, None, approve=approve, page=page)
+    following = _follow(server, drain, after, None, approve=approve, page=page)
     sending = asyncio.create_task(_send(socket, after, following))
     try:
         while (await socket.receive())["type"] != "websocket.disconnect":
@@ -111,6 +118,7 @@ async def _send(
 
 async def _stream(
     server: ServerState,
+    drain: Drain,
     start: int | None,
     request_id: UUID | None,
     *,
@@ -118,21 +126,26 @@ async def _stream(
     page: str | None,
 ) -> AsyncIterator[str]:
     async with aclosing(
-        _follow(server, start, request_id, approve=approve, page=page)
+        _follow(server, drain, start, request_id, approve=approve, page=page)
     ) as following:
         async for event in following:
             yield _message(event)
+    yield _RECONNECT
 
 
 async def _follow(
     server: ServerState,
+    drain: Drain,
     start: int | None,
     request_id: UUID | None,
     *,
     approve: bool,
     page: str | None,
 ) -> AsyncGenerator[LoggedEvent | Gap | None]:
-    """Yield each event when it is published, and None after 15 seconds without an event."""
+    """Yield each event when it is published, and None after 15 seconds without an event.
+
+    The iteration ends when the server ends.
+    """
     async with AsyncExitStack() as stack:
         if approve:
             stack.enter_context(server.app.approvals.allow_questions())
@@ -140,16 +153,22 @@ async def _follow(
             await stack.enter_async_context(server.pages.attended(page))
         following = server.log.follow(after=start, request_id=request_id)
         coming = asyncio.ensure_future(anext(following))
+        ending = asyncio.ensure_future(drain.streams_ended())
         try:
-            while True:
-                done, _ = await asyncio.wait({coming}, timeout=_SIGN_OF_LIFE_SECONDS)
-                if not done:
+            while not ending.done():
+                done, _ = await asyncio.wait(
+                    {coming, ending},
+                    timeout=_SIGN_OF_LIFE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if coming in done:
+                    yield coming.result()
+                    coming = asyncio.ensure_future(anext(following))
+                elif not done:
                     yield None
-                    continue
-                yield coming.result()
-                coming = asyncio.ensure_future(anext(following))
         finally:
             coming.cancel()
+            ending.cancel()
 
 
 def _message(event: LoggedEvent | Gap | None) -> str:
