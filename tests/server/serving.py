@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,15 @@ class Served:
     """The link that gives a page access."""
     http: httpx2.AsyncClient
     pid: int
+    terminated: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def terminate(self) -> None:
+        """Send SIGTERM, and wait until the server is no longer ready."""
+        self.terminated.set()
+        os.kill(self.pid, signal.SIGTERM)
+        async with asyncio.timeout(60):
+            while (await self.http.get("/readyz")).status_code == 200:  # noqa: ASYNC110  (a process)
+                await asyncio.sleep(0.01)
 
     async def get(self, path: str, **parameters: Any) -> Any:
         """The JSON of a successful answer."""
@@ -57,15 +67,17 @@ async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served
     """Serve `repo` on a free port until this is left. The process must end with status 0."""
     home = repo.parent / "home"
     process = await start("serve", "--port", "0", "--json", *options, home=home, repo=repo, **env)
+    served = None
     assert process.stdout is not None
     line = await asyncio.wait_for(process.stdout.readline(), 60)
     assert line, (await process.communicate())[1].decode()
     try:
         ready = json.loads(line)
         async with httpx2.AsyncClient(base_url=ready["address"], timeout=60) as http:
-            yield Served(ready["address"], ready["token"], ready["page"], http, process.pid)
+            served = Served(ready["address"], ready["token"], ready["page"], http, process.pid)
+            yield served
     finally:
-        if process.returncode is None:
+        if process.returncode is None and (served is None or not served.terminated.is_set()):
             process.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(process.communicate(), 60)
     assert (process.returncode, err.decode()) == (0, "")

@@ -10,7 +10,6 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
 from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
-from treadle.config.server import ServerSettings
 from treadle.config.traces import TraceSettings
 
 
@@ -82,6 +81,10 @@ class ServerSettings(Section):
 
     address: Annotated[PublicAddress | None, UserOnly()] = None
     """Address at which browsers reach the server, such as `https://treadle.example.com`."""
+    drain_notice: Annotated[float, UserOnly()] = Field(default=0.0, ge=0, le=600)
+    """Seconds after SIGTERM in which it accepts connections, so that a load balancer notices."""
+    drain_limit: Annotated[float, UserOnly()] = Field(default=30.0, ge=0, le=3600)
+    """Seconds after SIGTERM until running turns and requests are cancelled."""
 
 
 class ProviderSettings(Section):
@@ -290,5 +293,4 @@ class Settings(Section):
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
-    server: ServerSettings = Field(default_factory=ServerSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)

@@ -24,6 +24,7 @@ from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.projects import Projects
+from treadle.server.readiness import Readiness
 from treadle.server.request_bodies import BodyLimit
 from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
@@ -43,6 +44,7 @@ from treadle.server.routes import (
     models,
     otlp,
     permissions,
+    probes,
     proposals,
     providers,
     query,
@@ -119,6 +121,7 @@ def create_app(
         checked = () if router in _SOCKETS else (Depends(refuse_wrong_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
+    app.include_router(probes.router, responses=ERRORS)
     app.include_router(otlp.router, prefix="/v1")
     for router in (langfuse.router, traceloop.router):
         app.include_router(router)
@@ -150,6 +153,7 @@ def _lifespan(
             _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
         ):
             app.state.projects = projects
+            app.state.readiness = Readiness(projects.default.server.checks())
             yield
 
     return open_and_close

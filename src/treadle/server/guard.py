@@ -25,6 +25,12 @@ from treadle.server.request_identity import set_identity
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
+PROBES = frozenset({"/healthz", "/readyz"})
+"""The addresses that load balancers request.
+
+They call the server by an address of theirs and have no key, so the guard refuses none of these
+requests. The answers to unauthenticated requests contain no data.
+"""
 _READING = frozenset({"GET", "HEAD"})
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 _FORWARDED = "x-forwarded-"
@@ -60,7 +66,7 @@ class Guard:
         headers = Headers(scope=scope)
         opens_page = scope["type"] == "http" and _opens_page(scope)
         refusal = self._foreign(headers, opens_page) or self._stranger(headers, scope, opens_page)
-        if refusal is None:
+        if refusal is None or scope["path"] in PROBES:
             await self._app(scope, receive, _choosing(scope, send))
         elif scope["type"] == "http":
             await _answer(refusal)(scope, receive, send)

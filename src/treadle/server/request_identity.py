@@ -26,6 +26,11 @@ def identity_of(scope: Scope) -> Identity:
     return identity
 
 
+def has_identity(scope: Scope) -> bool:
+    """Whether the guard has authenticated the request of this scope."""
+    return _KEY in scope.get("state", {})
+
+
 def _identity(connection: HTTPConnection) -> Identity:
     return identity_of(connection.scope)
 

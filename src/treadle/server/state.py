@@ -22,6 +22,7 @@ from treadle.errors import StoreError
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
+from treadle.server.readiness import Check
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
@@ -69,6 +70,14 @@ class ServerState:
     def traces(self) -> SqliteTraceStore:
         """The store of spans. Raises StoreError if it could not be opened."""
         return self.app.traces
+
+    def checks(self) -> dict[str, Check]:
+        """Return the checks of the stores, for `/readyz`."""
+
+        async def examine_traces() -> None:
+            await asyncio.to_thread(self.traces.changes, None)
+
+        return {"traces": examine_traces}
 
     @classmethod
     @asynccontextmanager

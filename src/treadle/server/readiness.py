@@ -1,0 +1,69 @@
+"""Whether the server can do its work: the checks behind `/readyz`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from treadle.clock import Clock, SystemClock, wait_within
+from treadle.errors import TreadleError
+
+Check = Callable[[], Awaitable[object]]
+"""Examines one part of the server. It raises an exception if the part does not work."""
+
+_MAX_AGE = 1.0
+"""Seconds for which a result is valid, so that frequent probes cost nothing."""
+_CHECK_SECONDS = 2.0
+"""The maximum time of a check in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """The state of one part of the server. `problem` states why it is not ready."""
+
+    name: str
+    ready: bool
+    problem: str | None
+
+
+class Readiness:
+    """Examines the parts of a server, at most once in a second."""
+
+    def __init__(self, checks: Mapping[str, Check], clock: Clock | None = None) -> None:
+        """Create the examination. `checks` are the checks by the names of the parts."""
+        self._checks = checks
+        self._clock = clock or SystemClock()
+        self._examining: asyncio.Task[list[PartState]] | None = None
+        self._since = 0.0
+
+    async def states(self) -> list[PartState]:
+        """Return the states of all parts. They are at most a second old."""
+        now = self._clock.monotonic()
+        if self._examining is None or (self._examining.done() and now - self._since > _MAX_AGE):
+            self._since = now
+            self._examining = asyncio.create_task(self._examine(), name="readiness")
+        return await asyncio.shield(self._examining)
+
+    async def _examine(self) -> list[PartState]:
+        states = [self._state(name, check) for name, check in self._checks.items()]
+        return await asyncio.gather(*states)
+
+    async def _state(self, name: str, check: Check) -> PartState:
+        # A check may run in a thread, which cannot be cancelled. The task therefore continues
+        # after the time limit.
+        task = asyncio.ensure_future(check())
+        task.add_done_callback(_retrieve)
+        try:
+            await wait_within(task, _CHECK_SECONDS, self._clock)
+        except TimeoutError:
+            return PartState(name, False, f"It did not answer within {_CHECK_SECONDS:g} s.")
+        except TreadleError as error:
+            return PartState(name, False, str(error))
+        except Exception as error:  # noqa: BLE001  (the probe reports every failure)
+            return PartState(name, False, f"{type(error).__name__}: {error}")
+        return PartState(name, True, None)
+
+
+def _retrieve(task: "asyncio.Future[object]") -> None:
+    """Retrieve the exception, so that asyncio does not log it as unhandled."""
+    if not task.cancelled():
+        task.exception()
