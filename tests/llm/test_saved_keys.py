@@ -16,9 +16,10 @@ from treadle.config.model import Settings
 from treadle.errors import ConfigError, NotFoundError, TreadleError, UsageError
 from treadle.llm import connect, saved_keys
 from treadle.llm.messages import ChatRequest, UserMessage
-from treadle.llm.profiles import hosted_with_key, register_keys
+from treadle.llm.profiles import has_key, hosted_with_key, register_keys
 from treadle.llm.provider_states import KeyState, forget_key, save_key, state_of
 from treadle.llm.saved_keys import KeyLocation
+from treadle.paths import user_config_dir
 from treadle.secrets import redact, redactor
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
@@ -126,6 +127,24 @@ async def test_a_working_keyring_stores_the_key_instead_of_the_file(
     assert not keyring.held
 
 
+@pytest.mark.parametrize("keyring", [Keyring(), None])
+def test_each_project_has_its_own_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyring: Keyring | None
+) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    user = Settings()
+    alpha, beta = (user.of_project(tmp_path / name) for name in ("alpha", "beta"))
+    save_key(alpha, {}, "openai", "sk-alpha-0123456789")
+    for other in (user, beta):
+        assert state_of(other, {}, "openai").key is KeyState.NONE
+        assert not has_key(other, {}, "openai")
+        assert not forget_key(other, {}, "openai")
+    save_key(user, {}, "openai", KEY)
+    for settings, key in ((alpha, "sk-alpha-0123456789"), (user, KEY)):
+        found = saved_keys.read_key(settings.folder, "openai", "https://api.openai.com/v1")
+        assert found == key
+
+
 def test_a_keyring_that_stores_nothing_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", ForgetfulKeyring())
     assert save_key(Settings(), {}, "openai", KEY) is KeyLocation.FILE
@@ -197,7 +216,7 @@ def test_saved_keys_are_registered_for_redaction_before_use(
 def test_an_invalid_key_is_not_saved(key: str) -> None:
     with pytest.raises(UsageError, match="is not a valid key"):
         save_key(Settings(), {}, "openai", key)
-    assert saved_keys.find("openai") is None
+    assert saved_keys.find(user_config_dir(), "openai") is None
 
 
 def test_a_provider_without_keys_refuses_a_key() -> None:

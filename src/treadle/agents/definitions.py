@@ -213,18 +213,22 @@ class FoundAgents:
     warnings: tuple[str, ...]
 
 
-def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
+def find_agents(root: Path, *, trusted: bool, own_folder: Path | None = None) -> FoundAgents:
     """Find the agents for the repository at `root`.
 
-    If definitions in several places have the same name, the one in the repository has precedence,
-    then the one of the user, then the one in Treadle's package. A definition in a repository may
-    come from a stranger, so it is read only if `trusted` is true. An invalid definition is ignored.
-    The same applies to an agent that may call an unknown agent, or itself through other agents. If
-    the package has an agent with the same name as such an agent, the package's agent is used.
+    `own_folder` is the folder of the user or of a project that contains the folder of agents. None
+    means the user's folder. If definitions in several places have the same name, the one in the
+    repository has precedence, then the one in `own_folder`, then the one in Treadle's package. A
+    definition in a repository may come from a stranger, so it is read only if `trusted` is true. An
+    invalid definition is ignored. The same applies to an agent that may call an unknown agent, or
+    itself through other agents. If the package has an agent with the same name as such an agent,
+    the package's agent is used.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     warnings: list[str] = []
-    agents = packaged | _read_folder(user_config_dir() / FOLDER, Origin.USER, warnings)
+    agents = packaged | _read_folder(
+        (own_folder or user_config_dir()) / FOLDER, Origin.USER, warnings
+    )
     own = root / ".treadle" / FOLDER
     if trusted:
         agents |= _read_folder(own, Origin.REPOSITORY, warnings)

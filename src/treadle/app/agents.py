@@ -75,7 +75,11 @@ class AgentService:
         self._stack = stack
         self._models: dict[tuple[str | None, saved_keys.Stamp], ChatModel] = {}
         self._connecting = asyncio.Lock()
-        found = find_agents(app.root, trusted=is_trusted(app.root, app.settings.trusted_roots))
+        found = find_agents(
+            app.root,
+            trusted=is_trusted(app.root, app.settings.trusted_roots),
+            own_folder=app.settings.folder,
+        )
         self.agents, self.warnings = found.agents, found.warnings
 
     @classmethod
@@ -193,7 +197,8 @@ class AgentService:
     async def _connect(self, requested: str | None, default: str | None) -> ChatModel:
         """Connect to the model `requested`, or to `default` if `requested` is None."""
         name = requested or default
-        key = name, saved_keys.stamp()  # a new API key requires a new connection
+        # A new API key requires a new connection.
+        key = name, saved_keys.stamp(self._app.settings.folder)
         async with self._connecting:
             if key not in self._models:
                 app = self._app

@@ -183,7 +183,8 @@ class Turns:
         return self.turn(request_id).task.cancel()
 
     async def _assistant(self, choices: Choices) -> Assistant:
-        key = choices, saved_keys.stamp()  # a new API key requires a new connection
+        # A new API key requires a new connection.
+        key = choices, saved_keys.stamp(self._app.settings.folder)
         async with self._opening:
             if key not in self._assistants:
                 opening = Assistant.open(self._app, request_id=new_id(), choices=choices)

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from treadle import secrets
 from treadle.config import schema
 from treadle.config.layers import LayerKind, Origin
-from treadle.config.loader import LoadedConfig, config_paths
+from treadle.config.loader import FILE_NAME, LoadedConfig, config_paths
 from treadle.config.model import Settings
 from treadle.config.section import Section
 from treadle.config.variables import PREFIX
@@ -41,7 +41,8 @@ class DescribedSetting:
 
 def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
     """Return all settings, in the order of docs/configuration.md."""
-    user, repository = map(str, config_paths(root))
+    own = str(loaded.settings.folder / FILE_NAME)
+    repository = str(config_paths(root)[1])
     found = []
     for path, value, field, properties in _fields(
         loaded.settings.model_dump(mode="json"), Settings, ()
@@ -57,7 +58,7 @@ def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
                 kind=kind(properties),
                 description=field.description or "",
                 needs_consent=schema.needs_consent(path),
-                file=repository if in_repository else user,
+                file=repository if in_repository else own,
                 variable=_variable(path),
             )
         )

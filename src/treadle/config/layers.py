@@ -63,6 +63,7 @@ class LayerKind(StrEnum):
     REPOSITORY = "repository file"
     ENVIRONMENT = "environment"
     FLAG = "flag"
+    PROJECT = "project file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Merges the layers of configuration: user file, repository file, environment, flags."""
+"""Merges the layers of configuration: files, environment and flags."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -62,25 +62,28 @@ def config_paths(root: Path) -> tuple[Path, Path]:
     return user_config_dir() / FILE_NAME, root / REPOSITORY_FOLDER / FILE_NAME
 
 
-def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) -> LoadedConfig:
+def load(
+    root: Path,
+    env: Mapping[str, str],
+    overrides: Mapping[str, object],
+    *,
+    project_folder: Path | None = None,
+) -> LoadedConfig:
     """Load the configuration for the repository at `root`.
 
     `env` is the environment. `overrides` contains the flags by dotted key, and None for a flag that
     was not given. A later layer overrides single settings of the earlier layers. A list or a table
     of preferences is replaced as a whole. Lists that only restrict are an exception: the lists of
-    all layers are joined. Raises ConfigError with the key, the file and the line, but never with an
-    API key.
+    all layers are joined. If a server has several projects, `project_folder` is the folder with the
+    file of the project, which overrides the settings of the server. Raises ConfigError with the
+    key, the file and the line, but never with an API key.
     """
     user_path, repository_path = config_paths(root)
-    if (reason := why_untrusted(user_path)) is not None:
-        raise ConfigError(
-            f"{user_path} is not read: {reason}.",
-            hint=f"Check its contents; then `chown $USER {user_path} && chmod 600 {user_path}`.",
-        )
-    user = read_file(user_path, LayerKind.USER)
+    user = _read_own_file(user_path, LayerKind.USER)
     environment = read_environment(env)
     flags = read_flags(overrides)
-    listed = _is_listed(root, _merge([user, environment, flags]).trusted_roots)
+    project = _read_project_file(project_folder)
+    listed = _is_listed(root, _merge([user, environment, flags, project]).trusted_roots)
     repository: Layer = {}
     warnings: tuple[str, ...] = ()
     if not listed and (reason := why_untrusted(repository_path)) is not None:
@@ -90,11 +93,35 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     else:
         repository = read_file(repository_path, LayerKind.REPOSITORY)
         repository, warnings = _permitted_settings(repository, root, user_path, listed=listed)
-    layers = (user, repository, environment, flags)
+    layers = (user, repository, environment, flags, project)
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()
     }
-    return LoadedConfig(_merge(layers), origins, warnings, listed)
+    return LoadedConfig(_merge(layers).of_project(project_folder), origins, warnings, listed)
+
+
+def _read_own_file(path: Path, kind: LayerKind) -> Layer:
+    """Read a settings file that only its owner may write. Raises ConfigError."""
+    if (reason := why_untrusted(path)) is not None:
+        raise ConfigError(
+            f"{path} is not read: {reason}.",
+            hint=f"Check its contents; then `chown $USER {path} && chmod 600 {path}`.",
+        )
+    return read_file(path, kind)
+
+
+def _read_project_file(folder: Path | None) -> Layer:
+    """Read the settings of a project. Raises ConfigError for a setting of the whole server."""
+    if folder is None:
+        return {}
+    layer = _read_own_file(folder / FILE_NAME, LayerKind.PROJECT)
+    for path, setting in layer.items():
+        if schema.is_server_wide(path):
+            raise ConfigError(
+                f"{schema.dotted(path)} ({setting.origin}) applies to all projects of the server.",
+                hint=f"Set it in {user_config_dir() / FILE_NAME} instead.",
+            )
+    return layer
 
 
 def is_trusted(root: Path, listed: Iterable[str]) -> bool:

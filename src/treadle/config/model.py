@@ -2,15 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, field_validator
+from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, field_validator
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
-from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
+from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, UserOnly
 from treadle.config.traces import TraceSettings
+from treadle.paths import user_config_dir
 
 
 def _address(value: str) -> str:
@@ -131,9 +132,9 @@ class ContextSettings(Section):
 
     automatic: Literal["off", "light", "full"] = "light"
     """How much context each user message gets. The context has its own token budget."""
-    embedder: Annotated[Literal["auto", "none", "static"], NeedsConsent()] = "auto"
+    embedder: Annotated[Literal["auto", "none", "static"], NeedsConsent(), ServerWide()] = "auto"
     """Embedding that search uses. `auto` means `static`, the embedding that ships with Treadle."""
-    git_history: bool = True
+    git_history: Annotated[bool, ServerWide()] = True
     """Whether the code index reads the messages and changed files of recent git commits."""
 
     @field_validator("embedder", mode="before")
@@ -238,11 +239,11 @@ class CheckSettings(Section):
 class LogSettings(Section):
     """The log in your data folder: one line for each step, without the content of messages."""
 
-    level: Literal["off", "warning", "info"] = "warning"
+    level: Annotated[Literal["off", "warning", "info"], ServerWide()] = "warning"
     """What is logged: nothing, failures, or every step."""
-    format: Literal["json", "text"] = "json"
+    format: Annotated[Literal["json", "text"], ServerWide()] = "json"
     """Format of a line: a JSON object, or text with key=value pairs."""
-    file_bytes: int = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
+    file_bytes: Annotated[int, ServerWide()] = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
     """Size in bytes at which a new file is started. Three files are kept."""
 
 
@@ -266,7 +267,7 @@ class TerminalSettings(Section):
 class BusSettings(Section):
     """The NATS servers that connect the servers and workers of a team."""
 
-    url: Annotated[BusAddress | None, UserOnly()] = Field(default=None, repr=False)
+    url: Annotated[BusAddress | None, UserOnly(), ServerWide()] = Field(default=None, repr=False)
     """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
 
 
@@ -294,3 +295,20 @@ class Settings(Section):
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
+    _project_folder: Path | None = PrivateAttr(None)
+
+    @property
+    def project_folder(self) -> Path | None:
+        """The folder of the project. It is None for the settings of the user."""
+        return self._project_folder
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the settings file, saved keys and agents of the user or of the project."""
+        return self._project_folder or user_config_dir()
+
+    def of_project(self, folder: Path | None) -> Self:
+        """Return the same settings with the folder of a project. None means the user's folder."""
+        settings = self.model_copy()
+        settings._project_folder = folder  # noqa: SLF001  (an object of this class)
+        return settings

@@ -10,7 +10,7 @@ from typing import get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from treadle.config.model import Settings
-from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
+from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, UserOnly
 
 Path = tuple[str, ...]
 """The names of a setting from the outermost table inwards, such as `("tools", "timeout")`."""
@@ -112,6 +112,11 @@ def needs_consent(path: Path) -> bool:
 def only_user_may_set(path: Path) -> bool:
     """Whether a repository may never set the setting at `path`, even if the user trusts it."""
     return _has_mark(path, UserOnly)
+
+
+def is_server_wide(path: Path) -> bool:
+    """Whether the setting at `path` applies to all projects of a server."""
+    return _has_mark(path, ServerWide)
 
 
 def is_joined(path: Path) -> bool:

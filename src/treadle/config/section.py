@@ -21,6 +21,10 @@ class UserOnly(NeedsConsent):
     """Marks a setting that a repository may never set, even if the user trusts the repository."""
 
 
+class ServerWide:
+    """Marks a setting of the whole process, which the file of a project cannot set."""
+
+
 class Joined:
     """Marks a list to which every layer adds entries.
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from treadle.config.section import Age, Section, Size, UserOnly, checked
+from treadle.config.section import Age, Section, ServerWide, Size, UserOnly, checked
 
 LARGEST_PROGRAM = 10_000
 """The maximum size of a compiled pattern, in RE2 instructions.
@@ -84,16 +84,16 @@ Pattern = Annotated[str, checked(_check_pattern)]
 class RedactionRule(Section):
     """Your own rule for removing text from all recorded data."""
 
-    pattern: Annotated[Pattern, UserOnly()]
+    pattern: Annotated[Pattern, UserOnly(), ServerWide()]
     """Regular expression in RE2 syntax for the text to remove."""
-    replacement: Annotated[str | None, UserOnly()] = None
+    replacement: Annotated[str | None, UserOnly(), ServerWide()] = None
     """Replacement text. If unset, it is `[redacted:NAME]`, with the name of the rule."""
 
 
 class RedactionSettings(Section):
     """Your own redaction rules, which are applied before data is stored, and exceptions."""
 
-    allow: Annotated[tuple[Pattern, ...], UserOnly()] = ()
+    allow: Annotated[tuple[Pattern, ...], UserOnly(), ServerWide()] = ()
     """Regular expressions for whole texts that are kept although they look like secrets."""
     rules: dict[str, RedactionRule] = Field(default_factory=dict)
     """Redaction rules by name."""
@@ -106,9 +106,11 @@ class TraceSettings(Section):
     """Age at which `treadle serve` deletes a trace, such as `30d`. If unset, traces are kept."""
     max_size: Annotated[Size | None, UserOnly()] = None
     """Maximum size of the store, such as `2GB`. `treadle serve` deletes the oldest traces first."""
-    max_request: Annotated[Size, UserOnly()] = "50MB"
+    max_request: Annotated[Size, UserOnly(), ServerWide()] = "50MB"
     """Maximum size of a request with spans, after decompression."""
-    grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
+    grpc_port: Annotated[int | None, UserOnly(), ServerWide()] = Field(
+        default=None, ge=1, le=65_535
+    )
     """Port for OTLP/gRPC, in addition to HTTP (extra `grpc`). If unset, gRPC is disabled."""
     models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
     """Traces that models may read. Unset means all on the page, and this repository's over MCP."""

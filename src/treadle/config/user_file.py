@@ -1,4 +1,4 @@
-"""Changes single settings in the user's configuration file. Comments and order stay."""
+"""Changes single settings in the file of the user or of a project. Comments and order stay."""
 
 import os
 import tempfile
@@ -10,9 +10,10 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from treadle.config.layers import LayerKind
-from treadle.config.loader import config_paths, load
+from treadle.config.loader import FILE_NAME, load
 from treadle.errors import ConfigError
 from treadle.owner_only import private_folder
+from treadle.paths import user_config_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,20 @@ class SavedSetting:
     overridden_by: str | None
 
 
-def save_setting(root: Path, env: Mapping[str, str], key: str, value: str) -> SavedSetting:
+def save_setting(
+    root: Path,
+    env: Mapping[str, str],
+    key: str,
+    value: str,
+    *,
+    project_folder: Path | None = None,
+) -> SavedSetting:
     """Set a top-level key of the user's configuration file, and create the file if necessary.
 
-    Raises ConfigError if the file cannot be read or written. In this case the file does not change.
+    With `project_folder`, the file of that project is changed instead. Raises ConfigError if the
+    file cannot be read or written. In this case the file does not change.
     """
-    path, _ = config_paths(root)
+    path = (project_folder or user_config_dir()) / FILE_NAME
     try:
         target = path.resolve()  # a person may keep the file elsewhere, behind a link
         private_folder(target.parent)
@@ -44,8 +53,9 @@ def save_setting(root: Path, env: Mapping[str, str], key: str, value: str) -> Sa
         raise ConfigError(
             f"{path} cannot be changed: {error}.", hint=f'Add `{key} = "{value}"` to it yourself.'
         ) from error
-    origin = load(root, env, {}).origin_of(key)
-    overridden = None if origin.layer is LayerKind.USER else str(origin)
+    origin = load(root, env, {}, project_folder=project_folder).origin_of(key)
+    own = LayerKind.USER if project_folder is None else LayerKind.PROJECT
+    overridden = None if origin.layer is own else str(origin)
     return SavedSetting(str(path), overridden)
 
 

@@ -112,7 +112,8 @@ class Models:
         self._max_age = age_us(settings.gateway.models_max_age) / 1e6
         self._kept: dict[str, tuple[float, Listed]] = {}
         self._local: tuple[float, list[Endpoint]] | None = None
-        self._keys = saved_keys.stamp()
+        self._key_folder = settings.folder
+        self._keys = saved_keys.stamp(self._key_folder)
         self._lock = asyncio.Lock()
 
     async def list_providers(self) -> list[Listed]:
@@ -122,7 +123,9 @@ class Models:
         names only a model uses the first provider that lists the model.
         """
         async with self._lock:
-            if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
+            if (
+                keys := saved_keys.stamp(self._key_folder)
+            ) != self._keys:  # a saved key was changed
                 self._keys = keys
                 self._kept.clear()
                 self._local = None

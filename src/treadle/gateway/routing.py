@@ -74,7 +74,8 @@ class Router:
         self._draw = draw or random.Random()  # noqa: S311  (it only distributes calls)
         self._embedded = embedded
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
-        self._keys = saved_keys.stamp()
+        self._key_folder = settings.folder
+        self._keys = saved_keys.stamp(self._key_folder)
 
     async def plan(self, request: CallRequest) -> Plan:
         """Find the targets of a call.
@@ -214,7 +215,7 @@ class Router:
                 param="model",
             )
         own_key = self._own_key(request)
-        if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
+        if (keys := saved_keys.stamp(self._key_folder)) != self._keys:  # a saved key was changed
             self._keys = keys
             self._endpoints.clear()
         key = provider, own_key is not None

@@ -109,11 +109,11 @@ async def endpoint_for(
         key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
     else:
         key = env.get(key_name, "").strip() if key_name else None
-        if not key and saved_keys.find_for(provider, base_url) is not None:
-            key = await asyncio.to_thread(saved_keys.read_key, provider, base_url)
+        if not key and saved_keys.find_for(settings.folder, provider, base_url) is not None:
+            key = await asyncio.to_thread(saved_keys.read_key, settings.folder, provider, base_url)
             key_name = f"the stored key (`treadle models key set {provider}`)"
     if key_name and not (key or "").strip():
-        raise _no_key(provider, key_name)
+        raise _no_key(settings, provider, key_name)
     return Endpoint(provider, model, base_url, checked_key(key, key_name), key_name, own)
 
 
@@ -173,7 +173,7 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
     Call this before any key is used. A key in a keyring is registered only when it is first used,
     since the keyring may be locked.
     """
-    saved_keys.register_all()
+    saved_keys.register_all(settings.folder)
     names = {
         "TREADLE_API_KEY",
         *(profile.key_env for profile in PROFILES.values()),
@@ -214,7 +214,8 @@ def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Whether the key of a provider is in the environment or saved. No keyring is read."""
     if env.get(variable_of(settings, provider) or "", "").strip():
         return True
-    return saved_keys.find_for(provider, address_of(settings, provider)) is not None
+    base_url = address_of(settings, provider)
+    return saved_keys.find_for(settings.folder, provider, base_url) is not None
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
@@ -236,8 +237,8 @@ def _needs_no_key(settings: Settings, provider: str) -> bool:
     return not has_key(settings, {}, provider)
 
 
-def _no_key(provider: str, key_name: str) -> ProviderError:
-    kept = saved_keys.find(provider)
+def _no_key(settings: Settings, provider: str, key_name: str) -> ProviderError:
+    kept = saved_keys.find(settings.folder, provider)
     elsewhere = f" The stored key is valid only for {kept.base_url}." if kept is not None else ""
     return ProviderError(
         f"{provider} needs a key, and {key_name} is not set.{elsewhere}",

@@ -101,7 +101,7 @@ def save_key(
         raise UsageError(
             "The input is not a valid key.", hint="Enter only the key, on one line, without spaces."
         )
-    return saved_keys.save(provider, base_url, checked)
+    return saved_keys.save(settings.folder, provider, base_url, checked)
 
 
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
@@ -109,9 +109,9 @@ def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> boo
 
     The provider need not be configured if it has a saved key.
     """
-    if saved_keys.find(provider) is None:
+    if saved_keys.find(settings.folder, provider) is None:
         _key_address(settings, env, provider)
-    return saved_keys.forget(provider)
+    return saved_keys.forget(settings.folder, provider)
 
 
 def _key_address(settings: Settings, env: Mapping[str, str], provider: str) -> str:
@@ -149,8 +149,8 @@ def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderSta
     profile = PROFILES.get(name)
     base_url = own.base_url or (profile.base_url if profile else None)
     variable = variable_of(settings, name)
-    kept = saved_keys.find(name)
-    usable = saved_keys.find_for(name, base_url) if base_url else None
+    kept = saved_keys.find(settings.folder, name)
+    usable = saved_keys.find_for(settings.folder, name, base_url) if base_url else None
     key = KeyState(usable.location) if usable else KeyState.NONE
     if own.api_key_keyring:
         key = KeyState.KEYRING

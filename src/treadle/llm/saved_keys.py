@@ -1,5 +1,7 @@
 """Saved keys of providers, each for one provider at one address.
 
+The user and each project of a server have their own keys, in their own folder.
+
 Keys are in the system keyring if it works, or else in a file that only its owner may read. The file
 also names the providers whose keys are in the keyring. Therefore the keyring is unlocked only for
 these providers. A key is used only for the provider address for which it was entered. If a setting
@@ -38,7 +40,8 @@ _FORMAT = 1
 Stamp = tuple[int, int, int] | None
 
 _writing = threading.Lock()
-_read: tuple[Path, Stamp, "Mapping[str, SavedKey]"] | None = None
+_read: "dict[Path, tuple[Stamp, Mapping[str, SavedKey]]]" = {}
+"""The content of each key file at the time when it was last read, with the stamp of that time."""
 
 
 class KeyLocation(StrEnum):
@@ -60,80 +63,87 @@ class SavedKey:
         return KeyLocation.KEYRING if self.key is None else KeyLocation.FILE
 
 
-def path() -> Path:
-    """Return the path of the key file, which may not exist."""
-    return user_config_dir() / FILE_NAME
+def path(folder: Path) -> Path:
+    """Return the path of the key file in the folder of the user or of a project.
+
+    The file may not exist.
+    """
+    return folder / FILE_NAME
 
 
-def stamp() -> Stamp:
+def stamp(folder: Path) -> Stamp:
     """Return a value that changes whenever the key file changes, or None if there is no file.
 
     The call takes 2 µs.
     """
     try:
-        status = path().stat()
+        status = path(folder).stat()
     except OSError:
         return None
     return status.st_mtime_ns, status.st_ino, status.st_size
 
 
-def find(provider: str) -> SavedKey | None:
+def find(folder: Path, provider: str) -> SavedKey | None:
     """Return the saved key of a provider for any address, or None. Raises ConfigError."""
-    return _all().get(provider)
+    return _all(folder).get(provider)
 
 
-def find_for(provider: str, base_url: str) -> SavedKey | None:
+def find_for(folder: Path, provider: str, base_url: str) -> SavedKey | None:
     """Return the saved key of a provider for this address, or None. Raises ConfigError."""
-    found = find(provider)
+    found = find(folder, provider)
     return found if found is not None and _same(found.base_url, base_url) else None
 
 
-def read_key(provider: str, base_url: str) -> str | None:
+def read_key(folder: Path, provider: str, base_url: str) -> str | None:
     """Return the saved key, or None if there is none.
 
     Call this in a thread, since it may wait until a person unlocks the keyring. Raises ConfigError.
     """
-    found = find_for(provider, base_url)
+    found = find_for(folder, provider, base_url)
     if found is None:
         return None
-    key = found.key if found.key is not None else _from_keyring(provider)
+    key = (
+        found.key
+        if found.key is not None
+        else _from_keyring(provider, _entry_name(folder, provider))
+    )
     secrets.register(key or "")
     return key
 
 
-def save(provider: str, base_url: str, key: str) -> KeyLocation:
+def save(folder: Path, provider: str, base_url: str, key: str) -> KeyLocation:
     """Save a key, or replace the saved key. Returns its location.
 
     Call this in a thread, since it may wait until a person unlocks the keyring. Raises ConfigError.
     """
     secrets.register(key)
     with _writing:
-        everything = dict(_all())
-        inside = _into_keyring(provider, key)
+        everything = dict(_all(folder))
+        inside = _into_keyring(_entry_name(folder, provider), key)
         everything[provider] = SavedKey(base_url, None if inside else key)
-        _write(everything)
+        _write(path(folder), everything)
     return everything[provider].location
 
 
-def forget(provider: str) -> bool:
+def forget(folder: Path, provider: str) -> bool:
     """Delete the saved key of a provider, and return whether there was one. Raises ConfigError."""
     with _writing:
-        everything = dict(_all())
+        everything = dict(_all(folder))
         found = everything.pop(provider, None)
         if found is None:
             return False
         if found.location is KeyLocation.KEYRING:
-            _out_of_keyring(provider)
-        _write(everything)
+            _out_of_keyring(_entry_name(folder, provider))
+        _write(path(folder), everything)
     return True
 
 
-def register_all() -> None:
+def register_all(folder: Path) -> None:
     """Register the keys in the file for redaction.
 
     A key in a keyring is registered on first use.
     """
-    for each in _all().values():
+    for each in _all(folder).values():
         secrets.register(each.key or "")
 
 
@@ -141,15 +151,19 @@ def _same(first: str, second: str) -> bool:
     return first.rstrip("/") == second.rstrip("/")
 
 
-def _all() -> Mapping[str, SavedKey]:
-    global _read
-    at, now = path(), stamp()
-    known = _read
-    if known is not None and known[:2] == (at, now):
-        return known[2]
+def _all(folder: Path) -> Mapping[str, SavedKey]:
+    at, now = path(folder), stamp(folder)
+    known = _read.get(at)
+    if known is not None and known[0] == now:
+        return known[1]
     everything = {} if now is None else _parsed(at)
-    _read = at, now, everything
+    _read[at] = now, everything
     return everything
+
+
+def _entry_name(folder: Path, provider: str) -> str:
+    """Return the name of the keyring entry. The entries of a project have other names."""
+    return provider if folder == user_config_dir() else f"{provider} in project {folder.name}"
 
 
 def _parsed(path: Path) -> dict[str, SavedKey]:
@@ -183,7 +197,7 @@ def _entry(entry: Mapping[str, object]) -> SavedKey:
     return SavedKey(base_url, key)
 
 
-def _write(everything: Mapping[str, SavedKey]) -> None:
+def _write(at: Path, everything: Mapping[str, SavedKey]) -> None:
     """Write the whole file.
 
     The content is first written to a temporary file that only its owner can read. Then this file
@@ -193,7 +207,6 @@ def _write(everything: Mapping[str, SavedKey]) -> None:
         name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}
         for name, each in everything.items()
     }
-    at = path()
     try:
         private_folder(at.parent)
         handle, name = tempfile.mkstemp(dir=at.parent, prefix=f".{FILE_NAME}.", suffix=".key")
@@ -214,7 +227,7 @@ def _write(everything: Mapping[str, SavedKey]) -> None:
         ) from error
 
 
-def _into_keyring(provider: str, key: str) -> bool:
+def _into_keyring(entry: str, key: str) -> bool:
     """Store the key in the keyring, and return whether reading it back succeeds.
 
     Some keyrings report success but store nothing.
@@ -224,26 +237,26 @@ def _into_keyring(provider: str, key: str) -> bool:
     except ImportError:
         return False
     try:
-        keyring.set_password(SERVICE, provider, key)
-        return keyring.get_password(SERVICE, provider) == key
+        keyring.set_password(SERVICE, entry, key)
+        return keyring.get_password(SERVICE, entry) == key
     except keyring.errors.KeyringError:
         return False
 
 
-def _out_of_keyring(provider: str) -> None:
+def _out_of_keyring(entry: str) -> None:
     try:
         import keyring
     except ImportError:
         return
     try:
-        keyring.delete_password(SERVICE, provider)
+        keyring.delete_password(SERVICE, entry)
     except keyring.errors.PasswordDeleteError:
         return  # the key no longer exists
     except keyring.errors.KeyringError as error:
         raise _locked(error) from error
 
 
-def _from_keyring(provider: str) -> str | None:
+def _from_keyring(provider: str, entry: str) -> str | None:
     try:
         import keyring
     except ImportError as error:
@@ -252,7 +265,7 @@ def _from_keyring(provider: str) -> str | None:
             hint="python -m pip install 'treadle[keyring]', or store the key again.",
         ) from error
     try:
-        return keyring.get_password(SERVICE, provider)
+        return keyring.get_password(SERVICE, entry)
     except keyring.errors.KeyringError as error:
         raise _locked(error) from error
 

@@ -67,7 +67,7 @@ class Configuration:
 
     async def default_model(self) -> DefaultModel:
         """Return the default model. Its fields are None if the search takes more than a second."""
-        now, keys = asyncio.get_running_loop().time(), saved_keys.stamp()
+        now, keys = asyncio.get_running_loop().time(), saved_keys.stamp(self.settings.folder)
         if (
             self._looking is None
             or self._since is None

@@ -88,7 +88,8 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"provider": provider, "kept": location, "base_url": state.base_url})
         return ExitStatus.DONE
-    where = "the system keyring" if location is KeyLocation.KEYRING else str(saved_keys.path())
+    file = saved_keys.path(settings.folder)
+    where = "the system keyring" if location is KeyLocation.KEYRING else str(file)
     print_text(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
         report(f"! {state.key_name} is set and overrides the stored key.")

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from treadle.config.effective_settings import described
 from treadle.config.layers import LayerKind, Origin
-from treadle.config.loader import config_paths
+from treadle.config.loader import FILE_NAME, config_paths
 from treadle.server.current_project import Configured
 
 router = APIRouter(prefix="/settings", tags=["settings"])
@@ -77,8 +77,10 @@ async def effective_settings(configured: Configured) -> SettingsAnswer:
 
 
 def _answer(configured: Configured) -> SettingsAnswer:
-    layers = LayerKind.USER, LayerKind.REPOSITORY
-    paths = zip(config_paths(configured.root), layers, strict=True)
+    user, repository = config_paths(configured.root)
+    paths = [(user, LayerKind.USER), (repository, LayerKind.REPOSITORY)]
+    if (own := configured.settings.folder / FILE_NAME) != user:
+        paths.append((own, LayerKind.PROJECT))
     return SettingsAnswer(
         data=[
             EffectiveSetting(

@@ -76,9 +76,14 @@ async def advice(configured: Configured) -> JsonOf[Advice]:
 async def save_default(
     server: CurrentServer, configured: Configured, model: DefaultModel
 ) -> JsonOf[SavedSetting]:
-    """Save the default model of new conversations in the user's settings."""
+    """Save the default model of new conversations in the settings of the user or the project."""
     return await asyncio.to_thread(
-        save_setting, server.app.root, configured.env, "model", model.name
+        save_setting,
+        server.app.root,
+        configured.env,
+        "model",
+        model.name,
+        project_folder=configured.settings.project_folder,
     )
 
 
