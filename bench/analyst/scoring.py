@@ -13,7 +13,7 @@ from treadle.diagnosis.report import Report, analyse, render
 from treadle.tokens import estimate
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 _BATCH = 500
 
@@ -39,7 +39,7 @@ def scores(planted: Iterable[Planted]) -> Iterator[Score]:
     for each in planted:
         with (
             TemporaryDirectory() as folder,
-            closing(SqliteTraceStore.open(Path(folder) / "traces.db")) as store,
+            closing(TraceStore.open(Path(folder) / "traces.db")) as store,
         ):
             spans = (*each.earlier, *each.spans)
             for start in range(0, len(spans), _BATCH):

@@ -24,7 +24,7 @@ from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 SIZES = (100, 10_000, 300_000)
 CALLS = 9
@@ -62,7 +62,7 @@ def _fill(path: Path, size: int) -> None:
     """A store with about that many spans, all of which the detectors have examined."""
     if size >= _CHUNKED:
         fill(path, size)
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         if size < _CHUNKED:
             _fill_small(store, size)
         while store.examine(examiners(), most=20_000):
@@ -73,7 +73,7 @@ _CHUNKED = 10_000
 """From this size on, stores are filled like those of the trace benchmarks."""
 
 
-def _fill_small(store: SqliteTraceStore, size: int) -> None:
+def _fill_small(store: TraceStore, size: int) -> None:
     from bench.traces.fill import chunk
     from treadle.spans.otlp import decode_protobuf
     from treadle.spans.vocabularies.mapper import map_spans
@@ -90,7 +90,7 @@ def _fill_small(store: SqliteTraceStore, size: int) -> None:
 async def _subject(path: Path) -> list[dict[str, object]]:
     """The figures of one store."""
     rows: list[dict[str, object]] = []
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         bus, registry = EventBus(), Registry(trace_tools(store))
         async with ToolExecutor(bus, registry, ROOT, clock=SystemClock()) as executor:
             for question, arguments in QUESTIONS.items():

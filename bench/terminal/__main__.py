@@ -26,6 +26,7 @@ from bench.processes import processor, resident
 from bench.terminal.provider import LINE_RATE
 from bench.terminal.screen import Screen, screen
 from treadle.app.conversations import Conversations
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.events import EventBus
 from treadle.events.types import StopReason
@@ -120,7 +121,7 @@ def provider() -> Iterator[str]:
 async def save_conversation(repository: Path) -> None:
     """Save a conversation of 5,000 messages. Its last turn is unfinished."""
     clock = SystemClock()
-    async with Conversations(repository, EventBus(clock), clock) as conversations:
+    async with Conversations(repository, EventBus(clock), clock, Stores.of_user()) as conversations:
         conversation = await conversations.create("custom/fake-model")
         writer = ConversationWriter(conversation, await conversations.store(), clock)
         for number in range(MESSAGES // 2):

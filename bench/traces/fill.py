@@ -19,7 +19,7 @@ from bench.traces.generator import BEGIN_NS, SECOND, Generator
 from bench.traces.otlp_bytes import Batch, batches
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_protobuf
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 TRACE_SPANS = 50
 CHUNK = 10_000
@@ -34,7 +34,7 @@ _WAITING = 4
 
 def fill(path: Path, spans: int) -> int:
     """Add chunks until there are at least `spans`; returns how many there are."""
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         with store.reader() as connection:
             (there,) = connection.execute("SELECT coalesce(sum(spans), 0) FROM threads").fetchone()
         chunks = range(there // CHUNK, -(-spans // CHUNK))

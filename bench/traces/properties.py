@@ -36,7 +36,7 @@ from treadle.traces.query import (
 from treadle.traces.store.queries import segment_scan
 from treadle.traces.store.queries.span_sources import ALL_SPANS
 from treadle.traces.store.segment_builder import NEWEST_SPANS, SEGMENT_SPANS
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 TRACE_SPANS = 10
 BATCH = 500
@@ -111,7 +111,7 @@ def _trace(number: int) -> list[Span]:
     return found
 
 
-def fill(store: SqliteTraceStore, wanted: int) -> None:
+def fill(store: TraceStore, wanted: int) -> None:
     """Add traces until the store has `wanted` spans."""
     there = store.groups(GroupBy.OPERATION, limit=100).data
     first = sum(group.sums.totals.spans for group in there) // TRACE_SPANS
@@ -121,7 +121,7 @@ def fill(store: SqliteTraceStore, wanted: int) -> None:
             say(f"fill: {first * TRACE_SPANS + (number + 1) * BATCH:,} spans")
 
 
-def measure(store: SqliteTraceStore, size: int, figures: Figures, column: str) -> None:
+def measure(store: TraceStore, size: int, figures: Figures, column: str) -> None:
     """Note the median processor time of each query."""
     for what, ask in _asked(size).items():
         busy: list[float] = []
@@ -134,7 +134,7 @@ def measure(store: SqliteTraceStore, size: int, figures: Figures, column: str) -
         say(f"{column} {what:<40} {sorted(busy)[len(busy) // 2]:8.1f} ms of processor time")
 
 
-def settle(store: SqliteTraceStore, size: int) -> None:
+def settle(store: TraceStore, size: int) -> None:
     """Wait until the store has written the segments of its spans."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
@@ -145,7 +145,7 @@ def settle(store: SqliteTraceStore, size: int) -> None:
         time.sleep(0.2)
 
 
-def _asked(size: int) -> Mapping[str, Callable[[SqliteTraceStore], object]]:
+def _asked(size: int) -> Mapping[str, Callable[[TraceStore], object]]:
     """Return the queries by their names."""
     tenant, user = MetadataKey("tenant"), Field.USER
     week = BEGIN_US + size // TRACE_SPANS * GAP_US - 7 * 86_400_000_000
@@ -155,7 +155,7 @@ def _asked(size: int) -> Mapping[str, Callable[[SqliteTraceStore], object]]:
         key = tenant.key if field is Field.METADATA else ""
         return Query((Condition(field, Operator.IS, (value,), key=key),))
 
-    asked: dict[str, Callable[[SqliteTraceStore], object]] = {}
+    asked: dict[str, Callable[[TraceStore], object]] = {}
     for what, query in (
         ("common user", of(user, COMMON_USER)),
         ("rare user", of(user, RARE_USER)),
@@ -165,17 +165,15 @@ def _asked(size: int) -> Mapping[str, Callable[[SqliteTraceStore], object]]:
         ("without own calls", OF_OTHERS),
     ):
         asked |= {
-            f"newest 50 spans, {what}": partial(SqliteTraceStore.spans, query=query),
-            f"newest 50 runs, {what}": partial(SqliteTraceStore.runs, query=query),
-            f"newest 50 threads, {what}": partial(SqliteTraceStore.threads, query=query),
+            f"newest 50 spans, {what}": partial(TraceStore.spans, query=query),
+            f"newest 50 runs, {what}": partial(TraceStore.runs, query=query),
+            f"newest 50 threads, {what}": partial(TraceStore.threads, query=query),
             f"by hour, {what}": _groups(GroupBy.TIME, query),
             f"by model, {what}": _groups(GroupBy.MODEL, query),
             f"by tenant, {what}": _groups(tenant, query),
             f"by user, {what}": _groups(GroupBy.USER, query),
-            f"facets of spans, {what}": partial(
-                SqliteTraceStore.facets, rows=Rows.SPANS, query=query
-            ),
-            f"summary, {what}": partial(SqliteTraceStore.summary, query=query),
+            f"facets of spans, {what}": partial(TraceStore.facets, rows=Rows.SPANS, query=query),
+            f"summary, {what}": partial(TraceStore.summary, query=query),
         }
     return asked | {
         "by tenant": _groups(tenant, Query()),
@@ -189,7 +187,7 @@ def _asked(size: int) -> Mapping[str, Callable[[SqliteTraceStore], object]]:
     }
 
 
-def _groups(by: Grouping, query: Query) -> Callable[[SqliteTraceStore], object]:
+def _groups(by: Grouping, query: Query) -> Callable[[TraceStore], object]:
     return lambda store: store.groups(by, query, limit=800)
 
 
@@ -200,7 +198,7 @@ def main() -> None:
     options = parser.parse_args()
     columns = [f"{size:,} spans" for size in sorted(options.spans)]
     figures = Figures((*columns[::-1], WITHOUT_SEGMENTS), len(columns))
-    with closing(SqliteTraceStore.open(options.path, read_seconds=60)) as store:
+    with closing(TraceStore.open(options.path, read_seconds=60)) as store:
         for size, column in zip(sorted(options.spans), columns, strict=True):
             fill(store, size)
             settle(store, size)

@@ -12,7 +12,7 @@ from tests.fakes.provider import FakeProvider, Reply
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import open_app
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.config.model import Settings
 from treadle.events import Event, EventBus
 from treadle.events.types import (
@@ -80,7 +80,7 @@ async def agent_harness(
     patch.setenv("TREADLE_HOME", str(folder / "home"))
     repo = folder / "repo"
     repo.mkdir(exist_ok=True)
-    store = open_trace_store()
+    store = Stores.of_user().open_traces()
     try:
         await asyncio.wrap_future(store.write(spans))
     finally:

@@ -132,9 +132,9 @@ async def test_sessions_of_agents_form_one_labelled_trace(
     async with agent_harness(tmp_path, monkeypatch, replies, flights()) as at:
         outcome = await at.ask("go", PAGE)
         assert outcome.text == "Nothing."
-    from treadle.app.stores import open_trace_store
+    from treadle.app.stores import Stores
 
-    store = open_trace_store()
+    store = Stores.of_user().open_traces()
     try:
         recorded = [each for each in store.spans(Query(), limit=100).data if each.trace_id != "t1"]
         trace = store.trace(at.sessions[0].request_id.hex)

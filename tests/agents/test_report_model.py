@@ -8,7 +8,7 @@ from tests.agents.harness import agent_harness
 from tests.toolbox.traces.flights import THREAD, flights
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import NEEDS_MODEL
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.diagnosis.report import analyse, render
 
@@ -21,7 +21,7 @@ async def test_any_question_is_answered_with_the_report(
 ) -> None:
     async with agent_harness(tmp_path, monkeypatch, None, flights()) as at:
         outcome = await at.ask(question, PAGE)
-    store = open_trace_store()
+    store = Stores.of_user().open_traces()
     try:
         report = render(analyse(store, PAGE.scope, now_us=SystemClock().now_us()))
     finally:

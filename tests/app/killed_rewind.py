@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.app.rewinding import opened
 from tests.fakes.system import FakeSystem
 from treadle.app.rewind import Rewinds
-from treadle.app.stores import proposals_path
+from treadle.app.stores import Stores
 from treadle.edits.model import ProposalState
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.requests import ReplaceEdit
@@ -58,7 +58,7 @@ async def _die_at(number: int, root: Path, conversation: UUID) -> None:
     async with opened(root, conversation) as scene:
         system = FakeSystem()
         system.do_at(number, lambda: os._exit(1))
-        store = ProposalStore.open(proposals_path())
+        store = ProposalStore.open(Stores.of_user().proposals)
         app = replace(scene.app, edits=Edits(root, store, system=system))
         await Rewinds(app).rewind(str(conversation), 0)
 

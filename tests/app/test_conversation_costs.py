@@ -5,7 +5,7 @@ from pathlib import Path
 from treadle.app.conversation_costs import recorded_costs
 from treadle.ids import new_id
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 
 def call(thread_id: str, span_id: str, cost: float | None) -> Span:
@@ -18,7 +18,7 @@ def call(thread_id: str, span_id: str, cost: float | None) -> Span:
 
 def test_turns_of_a_conversation_are_summed_and_unknown_costs_left_out(tmp_path: Path) -> None:
     paid, free, silent = new_id(), new_id(), new_id()
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     try:
         store.write(
             [

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from treadle.app.conversations import Conversations, TurnRunningError
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.errors import StoreError
 from treadle.events import EventBus
@@ -28,7 +29,7 @@ async def service(
 ) -> AsyncIterator[tuple[Conversations, EventBus]]:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     bus = EventBus(CLOCK)
-    async with Conversations(tmp_path, bus, CLOCK) as conversations:
+    async with Conversations(tmp_path, bus, CLOCK, Stores.of_user()) as conversations:
         yield conversations, bus
 
 
@@ -83,7 +84,7 @@ async def test_without_a_store_messages_are_served_but_not_saved(
 ) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     (tmp_path / "home" / "data" / "conversations.db").mkdir(parents=True)
-    async with Conversations(tmp_path, EventBus(CLOCK), CLOCK) as conversations:
+    async with Conversations(tmp_path, EventBus(CLOCK), CLOCK, Stores.of_user()) as conversations:
         conversation = await conversations.create("fake/model", agent="data")
         assert await answer(conversations, conversation, "one", new_id()) == []
         assert conversations.unsaved is not None

@@ -33,7 +33,7 @@ from treadle.paths import HOME_VARIABLE
 from treadle.session import Conversation, RequestSession
 from treadle.session.role import Role
 from treadle.spans.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.ui.service import Ui
 from treadle.ui.state import Change
 
@@ -230,7 +230,7 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Interfaces]:
         "[traces]\nmodels_read = 'all'\n"
         '[approvals]\nallow = ["apply_experiment_data", "run_experiment"]\n'
     )
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     store.write(spans).result()
     store.close()
     verdicts = [Answer(VERDICTS)] * 100

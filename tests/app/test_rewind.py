@@ -12,7 +12,7 @@ from tests.app.rewinding import Scene, opened
 from tests.fakes.system import FakeSystem
 from treadle.app.conversations import TurnRunningError
 from treadle.app.rewind import RewindConflictError, Rewinds
-from treadle.app.stores import proposals_path
+from treadle.app.stores import Stores
 from treadle.edits.model import ChangeKind, EditError, ProposalState
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.requests import CreateFile, DeleteFile, RenameFile, ReplaceEdit
@@ -253,7 +253,7 @@ async def test_failed_write_applies_the_undone_proposals_again(scene: Scene) -> 
     number = await scene.prompt("both", change("a", "two", "TWO"), change("b", "two", "TWO"))
     before = scene.files()
     system = FakeSystem()
-    store = ProposalStore.open(proposals_path())
+    store = ProposalStore.open(Stores.of_user().proposals)
     broken = replace(scene.app, edits=Edits(scene.root, store, system=system))
 
     def fail() -> None:

@@ -9,7 +9,7 @@ from tests.spans.runs import span
 from treadle.app.repository_scope import repository_label
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 HOUR = 3_600_000_000
 START = 1_900_000_800_000_000
@@ -19,7 +19,7 @@ START = 1_900_000_800_000_000
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which three runs of two threads are recorded."""
     folder = tmp_path_factory.mktemp("home")
-    store = SqliteTraceStore.open(folder / "data" / "traces.db")
+    store = TraceStore.open(folder / "data" / "traces.db")
     store.write([*run("one", 0, "a"), *run("two", 1, "a", failed=True), *run("three", 2, "b")])
     store.close()
     return folder
@@ -49,7 +49,7 @@ def run(trace: str, hour: int, thread: str, *, failed: bool = False) -> list[Spa
 
 
 def test_groups_have_the_sums_of_a_user_and_of_a_tenant(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    store = TraceStore.open(tmp_path / "data" / "traces.db")
     for trace, user in (("one", "alice"), ("two", "alice"), ("three", "bob")):
         root, call = run(trace, 0, trace)
         store.write([call]).result()
@@ -99,7 +99,7 @@ def test_groups_are_by_hour_or_by_day(home: Path) -> None:
 
 
 def test_groups_compare_the_runs_of_releases(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    store = TraceStore.open(tmp_path / "data" / "traces.db")
     for trace, release in (("one", "1.4"), ("two", "1.5"), ("three", "1.5"), ("four", None)):
         root, call = run(trace, 24 if trace == "three" else 0, trace, failed=trace == "two")
         status = SpanStatus.ERROR if trace == "two" else SpanStatus.OK
@@ -141,7 +141,7 @@ def test_spans_without_a_value_are_the_last_group(home: Path) -> None:
 
 
 def test_cost_of_a_sum_without_some_prices_is_marked(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    store = TraceStore.open(tmp_path / "data" / "traces.db")
     root, call = run("one", 0, "a")
     store.write([root, call, replace(call, span_id="unpriced", cost=None), *run("two", 1, "b")])
     store.close()
@@ -238,7 +238,7 @@ def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> Non
 
 def test_filter_resolves_the_abbreviated_id_of_a_trace(tmp_path: Path) -> None:
     first, second = f"{'97dd' * 7}0001", f"{'97dd' * 7}0002"
-    store = SqliteTraceStore.open(tmp_path / "data" / "traces.db")
+    store = TraceStore.open(tmp_path / "data" / "traces.db")
     store.write([*run(first, 0, "a"), *run("80f5" * 8, 1, "b"), *run(second, 2, "c")])
     store.close()
     shown = lines(treadle("traces", "list", home=tmp_path))[2].split()[0]
@@ -269,7 +269,7 @@ def test_repo_limits_lists_searches_sums_and_exports_to_its_records(tmp_path: Pa
     home, own, other = (tmp_path / name for name in ("home", "own", "other"))
     own.mkdir()
     other.mkdir()
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     spans = {own: run("one", 0, "a"), other: run("two", 1, "b")}
     for root, recorded in spans.items():
         label = repository_label(root)
@@ -361,7 +361,7 @@ def test_a_summary_leaves_out_models_of_refused_calls(tmp_path: Path) -> None:
         status=SpanStatus.ERROR,
         error="There is no model 'nowhere/none'.",
     )
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     store.write([*run("one", 0, "a"), refused])
     store.close()
 

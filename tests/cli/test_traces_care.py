@@ -12,7 +12,7 @@ from tests.spans.runs import span
 from treadle.cli import trace_selections
 from treadle.cli.commands import traces as traces_commands
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
@@ -23,13 +23,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def seed(home: Path, *spans: Span) -> None:
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     store.write(spans).result()
     store.close()
 
 
 def stored(home: Path, trace_id: str = "trace") -> tuple[Span, ...]:
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     try:
         return store.trace(trace_id).spans
     finally:
@@ -202,7 +202,7 @@ def test_however_many_spans_are_new_all_are_examined_first(
     monkeypatch.setattr(
         traces_commands,
         "open_trace_store",
-        lambda: SqliteTraceStore.open(home / "data" / "traces.db"),
+        lambda: TraceStore.open(home / "data" / "traces.db"),
     )
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", output="[]")
     seed(home, *(replace(call, span_id=f"s{number}") for number in range(4)))

@@ -17,7 +17,7 @@ from treadle.diagnosis import findings as findings_module
 from treadle.diagnosis.detectors import Finding, Kind, Rule, detect
 from treadle.diagnosis.findings import examiners, findings
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import examination_writer
 from treadle.traces.store.examinations import KEYED_BY_SPAN
@@ -41,8 +41,8 @@ RULES = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
@@ -136,7 +136,7 @@ def test_stored_findings_equal_those_of_the_spans(
     history: list[Step], query: Query, rules: Sequence[Rule], ahead: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         with closing(store):
             for step in history:
                 store.write(step.write).result()
@@ -153,7 +153,7 @@ def test_stored_findings_equal_those_of_the_spans(
     assert (found.spans, found.unexamined, found.total) == (len(there), 0, len(found.data))
 
 
-def spans_of(store: SqliteTraceStore, query: Query) -> list[Span]:
+def spans_of(store: TraceStore, query: Query) -> list[Span]:
     listed = store.spans(query, limit=100).data
     return [found for each in listed if (found := store.span(each.trace_id, each.span_id))]
 
@@ -162,7 +162,7 @@ def kinds(found: Sequence[Finding]) -> list[tuple[str, Kind]]:
     return [(each.evidence.span.span_id, each.kind) for each in found]
 
 
-def rows(store: SqliteTraceStore) -> int:
+def rows(store: TraceStore) -> int:
     """The number of stored results."""
     with store.reader() as connection:
         counts = [
@@ -172,13 +172,13 @@ def rows(store: SqliteTraceStore) -> int:
     return sum(counts)
 
 
-def test_empty_store_has_no_findings(store: SqliteTraceStore) -> None:
+def test_empty_store_has_no_findings(store: TraceStore) -> None:
     found = findings(store, rules=RULES[1])
     assert (found.snapshot, found.spans, found.unexamined, found.data) == (0, 0, 0, ())
     assert store.examine(examiners()) == 0
 
 
-def test_each_version_is_examined_once(store: SqliteTraceStore) -> None:
+def test_each_version_is_examined_once(store: TraceStore) -> None:
     store.write([tool(f"s{number}", FAILED) for number in range(450)]).result()
     counts = [store.examine(examiners(), most=most) for most in (300, None, None)]
     assert counts == [300, 150, 0]
@@ -187,7 +187,7 @@ def test_each_version_is_examined_once(store: SqliteTraceStore) -> None:
     assert len(findings(store).data) == 450
 
 
-def test_changed_rules_are_examined_again(store: SqliteTraceStore) -> None:
+def test_changed_rules_are_examined_again(store: TraceStore) -> None:
     store.write([tool("s", "4 degrees"), tool("other", FAILED)]).result()
     first, second = RULES[1], RULES[2]
     assert [each.kind for each in findings(store, rules=first).data if each.detector[:5] == "rule:"]
@@ -199,7 +199,7 @@ def test_changed_rules_are_examined_again(store: SqliteTraceStore) -> None:
 
 
 def test_changed_detectors_examine_again(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write([tool(f"s{number}", FAILED) for number in range(5)]).result()
     assert store.examine(examiners()) == 5
@@ -213,7 +213,7 @@ def test_changed_detectors_examine_again(
     assert rows(store) == 5
 
 
-def test_deleted_span_leaves_no_findings(store: SqliteTraceStore) -> None:
+def test_deleted_span_leaves_no_findings(store: TraceStore) -> None:
     rule = Rule("secret", "needle-[0-9]+")
     text = json.dumps({"ok": False, "error": "needle-4711 is broken"})
     store.write([tool("s", text, trace_id="gone"), tool("t", FAILED)]).result()
@@ -221,14 +221,14 @@ def test_deleted_span_leaves_no_findings(store: SqliteTraceStore) -> None:
     store.delete(traces=["gone"])
     assert rows(store) == 1
     assert findings(store, rules=[rule]).total == 1
-    held = b"".join(path.read_bytes() for path in store.path.parent.iterdir())
+    held = b"".join(path.read_bytes() for path in store.folder.iterdir())
     assert b"needle" not in held
 
 
 def test_number_of_unexamined_spans_is_reported(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treadle.traces.store.sqlite_store._EXAMINED_FIRST", 2)
+    monkeypatch.setattr("treadle.traces.store.trace_store._EXAMINED_FIRST", 2)
     monkeypatch.setattr(reading, "MAX_EXAMINED_SPANS", 3)
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(9)]).result()
     found = findings(store)
@@ -241,7 +241,7 @@ def test_number_of_unexamined_spans_is_reported(
     assert (found.unexamined, found.total) == (0, 9)
 
 
-def test_limit_keeps_the_most_severe_in_order_of_time(store: SqliteTraceStore) -> None:
+def test_limit_keeps_the_most_severe_in_order_of_time(store: TraceStore) -> None:
     store.write(
         [
             tool("empty", "[]", start_us=1),
@@ -256,8 +256,8 @@ def test_limit_keeps_the_most_severe_in_order_of_time(store: SqliteTraceStore) -
     assert kinds(findings(store, limit=0).data) == []
 
 
-def test_several_stores_of_one_file_examine_together(store: SqliteTraceStore) -> None:
-    other = SqliteTraceStore.open(store.path)
+def test_several_stores_of_one_file_examine_together(store: TraceStore) -> None:
+    other = TraceStore.open(store.folder / "traces.db")
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(600)]).result()
     with closing(other):
         assert other.examine(examiners(), most=200) == 200
@@ -268,7 +268,7 @@ def test_several_stores_of_one_file_examine_together(store: SqliteTraceStore) ->
 
 def test_file_without_examination_tables_is_migrated(tmp_path: Path) -> None:
     path = tmp_path / "traces.db"
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([tool("s", FAILED)]).result()
     store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -276,6 +276,6 @@ def test_file_without_examination_tables_is_migrated(tmp_path: Path) -> None:
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 3")
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     with closing(store):
         assert findings(store).total == 1

@@ -99,7 +99,7 @@ def test_edits_of_a_large_file_are_stored_as_hunks(
     for number in range(7):
         at = 10_000 * (number + 1)
         edits.apply(edits.stage([LineRangeEdit("big.py", at, at, f"x = {number}\n")]).id)
-    size = sum(path.stat().st_size for path in store.path.parent.glob("proposals.db*"))
+    size = sum(path.stat().st_size for path in store.folder.glob("proposals.db*"))
     assert size < 400_000
     for proposal in edits.list():
         edits.undo(proposal.id)
@@ -168,7 +168,7 @@ def test_two_processes_can_apply_to_one_file_without_loss(
         str(edits.stage([ReplaceEdit("a.py", f"value_{n} = 0", f"value_{n} = 1")]).id)
         for n in range(count)
     ]
-    arguments = [sys.executable, "-c", _WORKER, str(root), str(store.path)]
+    arguments = [sys.executable, "-c", _WORKER, str(root), str(store.folder / "proposals.db")]
     shares = (ids[::2], ids[1::2])
     processes = [
         subprocess.Popen([*arguments, *share], stdout=subprocess.PIPE, text=True)

@@ -20,10 +20,10 @@ def test_a_proposal_survives_a_restart_and_belongs_to_its_repository(
 ) -> None:
     (root / "a.py").write_bytes(b"a = \xff1\nb = 2\n")
     staged = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")], turn=3, slot=1)
-    again = ProposalStore.open(store.path)
+    again = ProposalStore.open(store.folder / "proposals.db")
     assert Edits(root, again).find("LAST") == staged
     assert again.get(str(staged.id)[:13]) == staged
-    assert S_IMODE(store.path.stat().st_mode) == 0o600
+    assert S_IMODE((store.folder / "proposals.db").stat().st_mode) == 0o600
     other = root.parent / "other"
     other.mkdir()
     with pytest.raises(NotFoundError) as error:
@@ -60,7 +60,7 @@ def test_only_one_of_two_concurrent_decisions_is_stored(
 ) -> None:
     (root / "a.py").write_bytes(b"a = 1\n")
     staged = edits.stage([ReplaceEdit("a.py", "1", "2")])
-    other = ProposalStore.open(store.path)
+    other = ProposalStore.open(store.folder / "proposals.db")
     other.replace(staged, replace(staged, state=ProposalState.DENIED))
     with pytest.raises(TreadleError):
         store.replace(staged, replace(staged, state=ProposalState.CONFLICTED))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from treadle.app.experiments import open_experiments
 from treadle.app.recorder import Recording
+from treadle.app.stores import Stores
 from treadle.config.model import Settings
 from treadle.events import EventBus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 
 def main(home: str, base_url: str, batch_id: str) -> None:
@@ -20,7 +21,9 @@ def main(home: str, base_url: str, batch_id: str) -> None:
 async def _run(home: Path, base_url: str, batch_id: str) -> None:
     table = {"base_url": base_url, "max_retries": 0, "models": ["m"]}
     settings = Settings.model_validate({"providers": {"fake": table}})
-    store = SqliteTraceStore.open(home / "traces.db")
+    store = TraceStore.open(home / "traces.db")
     recording = Recording(None, store)
-    async with open_experiments(store, recording, settings, {}, EventBus()) as trying:
+    async with open_experiments(
+        store, recording, settings, {}, EventBus(), stores=Stores.of_user()
+    ) as trying:
         await trying.experiments.run_batch(batch_id)

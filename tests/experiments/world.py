@@ -13,13 +13,14 @@ from tests.fakes.provider import FakeProvider
 from tests.gateway.running import settings
 from treadle.app.experiments import GatewayCaller, open_experiments
 from treadle.app.recorder import Recording
+from treadle.app.stores import Stores
 from treadle.clock import Clock
 from treadle.events import EventBus
 from treadle.experiments.caller import CallRequest
 from treadle.experiments.model import Batch, Cell, Experiment, Item, Outcome, Plan, Variant
 from treadle.experiments.service import Experiments
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -33,7 +34,7 @@ class World:
 
     experiments: Experiments
     caller: GatewayCaller
-    store: SqliteTraceStore
+    store: TraceStore
 
     async def recorded(self, **body: Any) -> Outcome:
         """Record a call of another program."""
@@ -62,11 +63,17 @@ async def world(
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TREADLE_HOME", str(home))
-        store = SqliteTraceStore.open(home / "traces.db")
+        store = TraceStore.open(home / "traces.db")
         try:
             recording = Recording(None, store)
             async with open_experiments(
-                store, recording, settings(*providers, **gateway), {}, EventBus(), clock=clock
+                store,
+                recording,
+                settings(*providers, **gateway),
+                {},
+                EventBus(),
+                stores=Stores.of_user(),
+                clock=clock,
             ) as trying:
                 yield World(trying.experiments, trying.caller, store)
         finally:

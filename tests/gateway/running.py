@@ -18,7 +18,7 @@ from treadle.errors import NotFoundError
 from treadle.events import EventBus
 from treadle.gateway import Gateway
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.interruptions import recorder_id
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -30,7 +30,7 @@ class Running:
 
     url: str
     gateway: Gateway
-    store: SqliteTraceStore
+    store: TraceStore
     bus: EventBus
     http: httpx2.AsyncClient
 
@@ -64,7 +64,7 @@ async def eventually(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
+def _trace(store: TraceStore, trace_id: str) -> list[Span]:
     try:
         return list(store.trace(trace_id).spans)
     except NotFoundError:
@@ -97,7 +97,7 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Run a gateway with its data in `folder` until the context is left."""
     await asyncio.to_thread(folder.mkdir, exist_ok=True)
-    store = SqliteTraceStore.open(folder / "traces.db")
+    store = TraceStore.open(folder / "traces.db")
     bus = EventBus()
     try:
         async with (
@@ -107,7 +107,7 @@ async def running(
                 env or {},
                 store=store if recording else None,
                 bus=bus,
-                breakpoints_path=folder / "breakpoints.db",
+                breakpoints=folder / "breakpoints.db",
                 recorder_id=own_id,
                 clock=clock,
             ) as gateway,

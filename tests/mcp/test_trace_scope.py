@@ -17,7 +17,7 @@ from tests.server.serving import serving
 from tests.spans.runs import span
 from treadle.experiments.store import ExperimentStore
 from treadle.spans.span import SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def other(tmp_path: Path, home: Path, repo: Path) -> str:
     (run,) = recorded(home)
     treadle("tools", "call", "grep", "--args", '{"pattern": "add"}', home=home, repo=repo)
     path = home / "data" / "traces.db"
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         store.write([span("program", kind=SpanKind.RUN, trace_id="9" * 32)]).result()
     return str(run["run_id"])
 

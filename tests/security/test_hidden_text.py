@@ -20,7 +20,7 @@ from treadle.cli.output import table
 from treadle.display.diffs import side_by_side, unified_text
 from treadle.edits.requests import ReplaceEdit
 from treadle.spans.span import SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.fencing import fenced, inline, quotable
 from treadle.visible import in_json, in_line, printable
 
@@ -97,7 +97,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "200")  # whatever terminal runs the tests
     monkeypatch.chdir(tmp_path / "repo")
     said = json.dumps([{"role": "user", "content": HOSTILE}])
-    store = SqliteTraceStore.open(tmp_path / "home" / "data" / "traces.db")
+    store = TraceStore.open(tmp_path / "home" / "data" / "traces.db")
     spans = [
         replace(
             span(f"{number}{HOSTILE}", trace_id=f"{number}" * 32, kind=kind),
@@ -159,7 +159,7 @@ TOOL_CALLS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TOOL_CALLS)
 def test_tool_results_contain_no_hidden_character(home: Path, name: str) -> None:
-    with closing(SqliteTraceStore.open(home / "home" / "data" / "traces.db")) as store:
+    with closing(TraceStore.open(home / "home" / "data" / "traces.db")) as store:
         recordings = Recordings(store, home / "repo")
         content = recordings.content(name, **TOOL_CALLS[name], maxTokens=50_000)
     assert "FORGED" in content

@@ -18,14 +18,7 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.gateway.running import running, settings
 from treadle.app.doctor import Verdict, examine
-from treadle.app.stores import (
-    approvals_path,
-    breakpoints_path,
-    conversations_path,
-    experiments_path,
-    proposals_path,
-    traces_path,
-)
+from treadle.app.stores import Stores
 from treadle.config.model import Settings
 from treadle.edits.proposal_store import ProposalStore
 from treadle.errors import StoreError
@@ -34,7 +27,7 @@ from treadle.server import connections
 from treadle.server.connections import Admission, ServerConfig
 from treadle.session.conversations import ConversationStore
 from treadle.tools.approvals.grants import Grant, GrantStore
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -257,27 +250,28 @@ def alter(path: Path, statement: str) -> None:
 async def test_unusable_databases_are_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = repo.parent / "home"
     monkeypatch.setenv("TREADLE_HOME", str(home))
-    SqliteTraceStore.open(traces_path()).close()
-    BreakpointStore.open(breakpoints_path()).close()
-    ProposalStore.open(proposals_path()).close()
-    await (await ConversationStore.open(conversations_path())).close()
-    alter(conversations_path(), "PRAGMA user_version = -5")
-    experiments_path().symlink_to("nowhere")
+    stores, data = Stores.of_user(), home / "data"
+    TraceStore.open(stores.traces).close()
+    BreakpointStore.open(stores.breakpoints).close()
+    ProposalStore.open(stores.proposals).close()
+    await (await ConversationStore.open(stores.conversations)).close()
+    alter(data / "conversations.db", "PRAGMA user_version = -5")
+    (data / "experiments.db").symlink_to("nowhere")
     sound = {each.name: each for each in await examine(repo, {})}["records"]
     assert "traces.db" not in sound.detail
-    assert f"{conversations_path()}: Treadle did not write it (format -5)" in sound.detail
-    assert f"{experiments_path()}: it is a broken link" in sound.detail
+    assert f"{data / 'conversations.db'}: Treadle did not write it (format -5)" in sound.detail
+    assert f"{data / 'experiments.db'}: it is a broken link" in sound.detail
     with pytest.raises(StoreError, match="Treadle did not write"):
-        await ConversationStore.open(conversations_path())
-    alter(traces_path(), "PRAGMA user_version = 99")
-    alter(breakpoints_path(), "DROP TABLE held")
-    GrantStore(approvals_path()).remember(repo, [Grant("run_check")], 1)
-    alter(approvals_path(), "DROP TABLE bound_grants")
+        await ConversationStore.open(stores.conversations)
+    alter(data / "traces.db", "PRAGMA user_version = 99")
+    alter(data / "breakpoints.db", "DROP TABLE held")
+    GrantStore(stores.approvals).remember(repo, [Grant("run_check")], 1)
+    alter(data / "approvals.db", "DROP TABLE bound_grants")
     found = {each.name: each for each in await examine(repo, {})}["records"]
     assert found.verdict is Verdict.FAILED
-    assert f"{traces_path()}: a newer version of Treadle wrote it (format 99)" in found.detail
-    assert f"{breakpoints_path()}: it lacks the tables held" in found.detail
-    assert f"{approvals_path()}: it lacks the tables bound_grants" in found.detail
+    assert f"{data / 'traces.db'}: a newer version of Treadle wrote it (format 99)" in found.detail
+    assert f"{data / 'breakpoints.db'}: it lacks the tables held" in found.detail
+    assert f"{data / 'approvals.db'}: it lacks the tables bound_grants" in found.detail
     assert "proposals.db" not in found.detail
 
 

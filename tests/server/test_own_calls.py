@@ -11,7 +11,7 @@ from tests.cli.command import treadle
 from tests.server.serving import Served, serving
 from tests.spans.runs import span
 from treadle.spans.span import ANALYST_LABEL, EXPERIMENT_LABEL, SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 LISTS = ("/threads", "/runs", "/spans", "/search?q=span", "/groups?group_by=label",
          "/groups?group_by=model", "/labels", "/summary", "/facets", "/facets?rows=runs",
@@ -23,7 +23,7 @@ def recorded(repo: Path) -> Path:
     """A repository with a call of the user and two calls of Treadle."""
     home = repo.parent / "home"
     home.mkdir(exist_ok=True)
-    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store = TraceStore.open(home / "data" / "traces.db")
     labels = {"user": "prod", "asked": ANALYST_LABEL, "tried": EXPERIMENT_LABEL}
     store.write(
         [

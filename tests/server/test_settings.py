@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.server.serving import Served, serving
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz123456"
 DAY_US = 86_400_000_000
@@ -28,7 +28,7 @@ def call(number: int, name: str, *, took: int, failure: str | None = None) -> Sp
 
 def record(repo: Path, *spans: Span) -> None:
     path = repo.parent / "home" / "data" / "traces.db"
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         store.write(spans).result()
 
 

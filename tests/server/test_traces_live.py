@@ -16,7 +16,7 @@ from tests.spans.runs import span as small_span
 from treadle.events import EventBus
 from treadle.server.event_log import EventLog
 from treadle.server.live_spans import MAX_SPANS, LiveSpans
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.store.results import Changes, SpanChange
 
 Told = tuple[str, str, dict[str, Any]]
@@ -78,7 +78,7 @@ async def test_spans_of_all_processes_are_published(repo: Path) -> None:
         assert told["seq"] == int(number)
 
         async def write_elsewhere() -> None:
-            store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
+            store = TraceStore.open(repo.parent / "home" / "data" / "traces.db")
             store.write([small_span("other", end_us=None)]).result()
             store.close()
 

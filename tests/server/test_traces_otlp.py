@@ -24,7 +24,7 @@ from tests.cli.command import AS_INTERPRETER
 from tests.server.exports import binary, export, span
 from tests.server.serving import Served, serving
 from treadle.server.request_bodies import TooLargeError, unpack
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
@@ -40,7 +40,7 @@ async def post(
 
 def stored(repo: Path, trace: int = 1) -> list[str]:
     """The ids of the spans of a trace on disk, read by another process."""
-    store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
+    store = TraceStore.open(repo.parent / "home" / "data" / "traces.db")
     try:
         return [each.span_id for each in store.trace(f"{trace:032x}").spans]
     finally:
@@ -233,7 +233,7 @@ async def test_secrets_are_redacted_before_storage(repo: Path) -> None:
     async with serving(repo) as served:
         body = binary(export(span(1, text=f"my key is {key}, the auth of the session")))
         assert (await post(served, body, PROTOBUF)).status_code == 200
-    store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
+    store = TraceStore.open(repo.parent / "home" / "data" / "traces.db")
     (one,) = store.trace(f"{1:032x}").spans
     assert "[redacted:api-key], the auth of the session" in str(one.attributes)
     assert store.redactions()["api-key"] >= 1

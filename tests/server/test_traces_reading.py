@@ -13,7 +13,7 @@ import pytest
 from tests.server.exports import START_NS, binary, export, span
 from tests.server.serving import Served, serving
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>" * 40
@@ -23,7 +23,7 @@ ODD = "a/b?c=ü 100%#..\\'\""
 def seeded(repo: Path, *spans: Span) -> None:
     """Store spans before the server starts."""
     path = repo.parent / "home" / "data" / "traces.db"
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write(spans).result()
     store.close()
 

@@ -47,7 +47,7 @@ from treadle.session.model_requests import messages_to_summarize
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import SpanKind
 from treadle.spans.totals import totals
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 LONG = "word " * 600
 WINDOW = 4_000
@@ -202,7 +202,7 @@ async def test_estimates_are_scaled_to_the_counts_of_the_provider() -> None:
 async def test_the_trace_has_estimates_summaries_and_unknown_values(
     tmp_path: Path,
 ) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     async with stage() as at, Recorder(at.bus, store):
         await talked(at, 6)
         usage = Usage(900, 5)

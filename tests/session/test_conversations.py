@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, results, stage, until
-from treadle.database import Database, Schema
+from treadle.database import Schema
+from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import CallKey, Notice, SessionFailed, StopReason
 from treadle.llm.messages import (
@@ -331,7 +332,7 @@ async def test_a_file_of_the_first_version_is_read_as_one_branch(
 ) -> None:
     path.parent.mkdir()
     made = "01a2204f-9d90-7423-8f74-672273ff32a8"
-    Database(path, Schema.of_migrations("conversations", MIGRATIONS[:1])).open().close()
+    SqliteDatabase(path, Schema.of_migrations("conversations", MIGRATIONS[:1])).open().close()
     connection = sqlite3.connect(path)
     connection.execute(
         "INSERT INTO conversations VALUES (?, ?, 'm', 'Old', 1, 2)", (made, str(tmp_path))

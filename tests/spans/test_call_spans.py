@@ -33,7 +33,7 @@ from treadle.events.types import (
 from treadle.ids import new_id
 from treadle.spans.event_mapper import EventMapper
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 ASKED = new_id()
 
@@ -146,8 +146,8 @@ def test_wait_for_a_person_is_a_separate_span() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterable[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterable[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
@@ -192,7 +192,7 @@ def test_database_counts_like_a_list(
     since: int,
     until: int,
 ) -> None:
-    opened = SqliteTraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
+    opened = TraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
     opened.write([call_span(number, *each) for number, each in enumerate(made)]).result()
     found = {
         stats.name: stats

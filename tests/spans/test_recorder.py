@@ -37,19 +37,19 @@ from treadle.spans.event_mapper import EventMapper
 from treadle.spans.forest import arrange
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 KEY_TEXT = "sk-proj-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+async def store(tmp_path: Path) -> AsyncIterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     await asyncio.to_thread(opened.close)
 
 
-async def record(store: SqliteTraceStore, events: Sequence[Event]) -> Recorder:
+async def record(store: TraceStore, events: Sequence[Event]) -> Recorder:
     bus = EventBus()
     async with Recorder(bus, store) as recorder:
         for event in events:
@@ -73,7 +73,7 @@ def only(trace: Trace, kind: SpanKind) -> Span:
     return found
 
 
-async def test_run_is_recorded_as_linked_spans(store: SqliteTraceStore) -> None:
+async def test_run_is_recorded_as_linked_spans(store: TraceStore) -> None:
     recorder = await record(store, events_now())
     trace = store.trace("LAST")
 
@@ -111,18 +111,18 @@ async def test_run_is_recorded_as_linked_spans(store: SqliteTraceStore) -> None:
     assert (totals.tokens.input, totals.cost, totals.unpriced) == (200, 0.002, 0)
 
 
-async def test_secrets_are_not_stored(store: SqliteTraceStore) -> None:
+async def test_secrets_are_not_stored(store: TraceStore) -> None:
     await record(store, events_now(secret=f" {KEY_TEXT}"))
     trace = store.trace("LAST")
     await asyncio.to_thread(store.close)
 
     assert KEY_TEXT.encode() not in b"".join(
-        path.read_bytes() for path in store.path.parent.glob("traces.db*")
+        path.read_bytes() for path in store.folder.glob("traces.db*")
     )
     assert sum("[redacted:api-key]" in str(span) for span in trace.spans) == len(trace.spans)
 
 
-async def test_unfinished_spans_are_on_disk(store: SqliteTraceStore) -> None:
+async def test_unfinished_spans_are_on_disk(store: TraceStore) -> None:
     bus = EventBus()
     async with Recorder(bus, store):
         for event in events_now()[:8]:
@@ -134,7 +134,7 @@ async def test_unfinished_spans_are_on_disk(store: SqliteTraceStore) -> None:
     assert only(trace, SpanKind.TOOL).status is SpanStatus.UNFINISHED
 
 
-async def test_late_result_is_an_event_of_the_failed_call(store: SqliteTraceStore) -> None:
+async def test_late_result_is_an_event_of_the_failed_call(store: TraceStore) -> None:
     failure = ToolFailure(
         ErrorKind.TIMEOUT, "It took more than 30 s.", hint="Ask for less.", effect=Effect.UNKNOWN
     )
@@ -154,7 +154,7 @@ async def test_late_result_is_an_event_of_the_failed_call(store: SqliteTraceStor
     ]
 
 
-async def test_failed_and_cancelled_runs_have_different_statuses(store: SqliteTraceStore) -> None:
+async def test_failed_and_cancelled_runs_have_different_statuses(store: TraceStore) -> None:
     started = events_now()[0]
     assert isinstance(started, SessionStarted)
     other = UUID(int=REQUEST.int + 1)
@@ -189,7 +189,7 @@ async def test_failed_and_cancelled_runs_have_different_statuses(store: SqliteTr
     assert cancelled.attributes["treadle.stop_reason"] == "cancelled"
 
 
-async def test_call_outside_a_session_is_a_separate_trace(store: SqliteTraceStore) -> None:
+async def test_call_outside_a_session_is_a_separate_trace(store: TraceStore) -> None:
     key = CallKey(0, 0)
     await record(
         store,
@@ -214,7 +214,7 @@ async def test_call_outside_a_session_is_a_separate_trace(store: SqliteTraceStor
 
 
 async def test_session_continues_if_the_store_fails(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     await asyncio.to_thread(store.close)
 
@@ -226,14 +226,14 @@ async def test_session_continues_if_the_store_fails(
 
 
 async def test_spans_before_a_store_failure_are_kept(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     bus = EventBus()
     async with Recorder(bus, store) as recorder:
         events = events_now()
         await bus.publish(events[0])
         await until(lambda: bool(store.runs().data))
-        breaker = sqlite3.connect(store.path, timeout=5)
+        breaker = sqlite3.connect((store.folder / "traces.db"), timeout=5)
         breaker.execute("ALTER TABLE contents RENAME TO elsewhere")
         breaker.close()
         for event in events[1:]:
@@ -243,7 +243,7 @@ async def test_spans_before_a_store_failure_are_kept(
     assert "could not be written" in recorder.loss.reason
 
 
-async def test_real_session_is_recorded_as_one_tree(store: SqliteTraceStore) -> None:
+async def test_real_session_is_recorded_as_one_tree(store: TraceStore) -> None:
     both = Say(calls=(("echo", '{"text": "one"}'), ("nothing", "{}")))
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         await at.session(FakeModel(both, Say("Done."))).run("Say one")
@@ -258,7 +258,7 @@ async def test_real_session_is_recorded_as_one_tree(store: SqliteTraceStore) -> 
     assert store.runs().data[0].question == "Say one"
 
 
-async def test_cancellation_ends_the_interrupted_model_request(store: SqliteTraceStore) -> None:
+async def test_cancellation_ends_the_interrupted_model_request(store: TraceStore) -> None:
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         session = asyncio.create_task(at.session(FakeModel(Hang())).run("Wait"))
         await until(lambda: bool(store.runs().data) and len(store.trace("LAST").spans) == 2)
@@ -281,7 +281,7 @@ def test_order_of_span_versions_does_not_change_the_trace(
     ]
     latest = {span.span_id: span for span in versions}
     random.shuffle(versions)
-    store = SqliteTraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
+    store = TraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
     for version in versions:
         store.write([version])
     store.close()
@@ -290,7 +290,7 @@ def test_order_of_span_versions_does_not_change_the_trace(
 
 
 async def test_nested_session_is_part_of_the_trace_of_its_call(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     child = UUID(int=REQUEST.int + 1)
     parent = SessionStarted(
@@ -332,7 +332,7 @@ async def test_nested_session_is_part_of_the_trace_of_its_call(
 
 
 async def test_call_outside_a_session_has_the_labels_of_its_tool(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     call = ToolCallRequested(
         request_id=REQUEST,

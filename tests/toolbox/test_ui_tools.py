@@ -17,7 +17,7 @@ from treadle.tokens import estimate
 from treadle.toolbox.ui import ui_tools
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.ui.feed import UiFeed
 from treadle.ui.messages import CollapsedSpans, Done, UiAnswer
 from treadle.ui.service import Ui
@@ -35,8 +35,8 @@ def ui_store(tmp_path: Path) -> Iterator[UiStore]:
 
 
 @pytest.fixture
-def traces(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+def traces(tmp_path: Path) -> Iterator[TraceStore]:
+    store = TraceStore.open(tmp_path / "traces.db")
     spans = [
         Span(
             trace_id="a trace/1", span_id=span_id, kind=kind, operation=operation,
@@ -54,7 +54,7 @@ def traces(tmp_path: Path) -> Iterator[SqliteTraceStore]:
 class Tools:
     """The four tools behind the real executor."""
 
-    def __init__(self, ui_store: UiStore, traces: SqliteTraceStore, root: Path) -> None:
+    def __init__(self, ui_store: UiStore, traces: TraceStore, root: Path) -> None:
         self.bus = EventBus()
         self.ui = Ui(ui_store, patience=PATIENCE)
         self.feed = UiFeed(ui_store, self.bus)
@@ -95,9 +95,7 @@ class Tools:
 
 
 @pytest.fixture
-async def tools(
-    ui_store: UiStore, traces: SqliteTraceStore, tmp_path: Path
-) -> AsyncIterator[Tools]:
+async def tools(ui_store: UiStore, traces: TraceStore, tmp_path: Path) -> AsyncIterator[Tools]:
     made = Tools(ui_store, traces, tmp_path)
     async with made.feed:
         yield made

@@ -10,7 +10,8 @@ from threading import Event
 
 import pytest
 
-from treadle.database import Database, Schema
+from treadle.database import Connection, Schema
+from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import StoreError
 
 FIRST = "CREATE TABLE notes (text TEXT NOT NULL); CREATE INDEX by_text ON notes (text);"
@@ -23,22 +24,22 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(path: Path) -> Iterator[Database]:
-    with Database(path, NOTES) as opened:
+def database(path: Path) -> Iterator[SqliteDatabase]:
+    with SqliteDatabase(path, NOTES) as opened:
         yield opened
 
 
-def add(database: Database, text: str) -> None:
+def add(database: SqliteDatabase, text: str) -> None:
     with database.transaction() as connection:
         connection.execute("INSERT INTO notes VALUES (?)", (text,))
 
 
-def texts(database: Database) -> list[str]:
+def texts(database: SqliteDatabase) -> list[str]:
     with database.use() as connection:
         return [text for (text,) in connection.execute("SELECT text FROM notes ORDER BY rowid")]
 
 
-def test_a_new_file_is_readable_by_its_owner_alone(database: Database) -> None:
+def test_a_new_file_is_readable_by_its_owner_alone(database: SqliteDatabase) -> None:
     assert not database.path.exists()
     add(database, "one")
     for file in database.path.parent.iterdir():
@@ -46,7 +47,7 @@ def test_a_new_file_is_readable_by_its_owner_alone(database: Database) -> None:
     assert stat.S_IMODE(database.path.parent.stat().st_mode) == 0o700
 
 
-def test_records_survive_closing(database: Database) -> None:
+def test_records_survive_closing(database: SqliteDatabase) -> None:
     add(database, "one")
     database.close()
     database.close()
@@ -54,41 +55,44 @@ def test_records_survive_closing(database: Database) -> None:
 
 
 def test_an_older_file_is_upgraded_by_text_and_by_functions(path: Path) -> None:
-    with Database(path, NOTES) as old:
+    with SqliteDatabase(path, NOTES) as old:
         add(old, "one")
 
-    def mark(connection: sqlite3.Connection) -> None:
+    def mark(connection: Connection) -> None:
         connection.execute("UPDATE notes SET text = text || '!'")
 
     newer = Schema.of_migrations("notes", (FIRST, "ALTER TABLE notes ADD COLUMN at INTEGER", mark))
-    with Database(path, newer) as database:
+    with SqliteDatabase(path, newer) as database:
         assert texts(database) == ["one!"]
-    with Database(path, newer) as database:
+    with SqliteDatabase(path, newer) as database:
         assert texts(database) == ["one!"]
-    with Database(path, NOTES) as old, pytest.raises(StoreError, match="newer version") as caught:
+    with (
+        SqliteDatabase(path, NOTES) as old,
+        pytest.raises(StoreError, match="newer version") as caught,
+    ):
         old.open()
     assert "the notes in" in caught.value.message
     assert "Update Treadle" in (caught.value.hint or "")
 
 
 def test_a_failed_upgrade_leaves_the_file_as_it_was(path: Path) -> None:
-    with Database(path, NOTES) as old:
+    with SqliteDatabase(path, NOTES) as old:
         add(old, "one")
 
-    def fail(connection: sqlite3.Connection) -> None:
+    def fail(connection: Connection) -> None:
         connection.execute("DELETE FROM notes")
         raise KeyboardInterrupt
 
     with (
-        Database(path, Schema.of_migrations("notes", (FIRST, fail))) as newer,
+        SqliteDatabase(path, Schema.of_migrations("notes", (FIRST, fail))) as newer,
         pytest.raises(KeyboardInterrupt),
     ):
         newer.open()
-    with Database(path, NOTES) as old:
+    with SqliteDatabase(path, NOTES) as old:
         assert texts(old) == ["one"]
 
 
-def test_a_failed_transaction_changes_nothing(database: Database) -> None:
+def test_a_failed_transaction_changes_nothing(database: SqliteDatabase) -> None:
     add(database, "one")
 
     def fail() -> None:
@@ -103,8 +107,8 @@ def test_a_failed_transaction_changes_nothing(database: Database) -> None:
 
 def test_a_locked_file_is_a_store_error(path: Path) -> None:
     with (
-        Database(path, NOTES._replace(busy_seconds=0.01)) as database,
-        Database(path, NOTES) as other,
+        SqliteDatabase(path, NOTES._replace(busy_seconds=0.01)) as database,
+        SqliteDatabase(path, NOTES) as other,
     ):
         add(database, "one")
         with other.transaction(), pytest.raises(StoreError, match="database is locked") as caught:
@@ -113,7 +117,7 @@ def test_a_locked_file_is_a_store_error(path: Path) -> None:
         assert texts(database) == ["one"]
 
 
-def test_a_text_that_sqlite_cannot_store_is_a_store_error(database: Database) -> None:
+def test_a_text_that_sqlite_cannot_store_is_a_store_error(database: SqliteDatabase) -> None:
     with pytest.raises(StoreError, match="surrogates not allowed"):
         add(database, "\udcff")
 
@@ -121,7 +125,7 @@ def test_a_text_that_sqlite_cannot_store_is_a_store_error(database: Database) ->
 def test_a_damaged_file_is_kept_and_reported(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"no database " * 100)
-    database = Database(path, NOTES)
+    database = SqliteDatabase(path, NOTES)
     with pytest.raises(StoreError, match="file is not a database"):
         database.open()
     assert path.read_bytes() == b"no database " * 100
@@ -131,13 +135,13 @@ def test_a_damaged_file_is_kept_and_reported(path: Path) -> None:
 def test_a_damaged_cache_is_created_again(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"no database " * 100)
-    with Database(path, NOTES._replace(is_cache=True)) as cache:
+    with SqliteDatabase(path, NOTES._replace(is_cache=True)) as cache:
         assert texts(cache) == []
         assert cache.examine() is None
 
 
 def test_examining_names_missing_tables(path: Path) -> None:
-    database = Database(path, NOTES)
+    database = SqliteDatabase(path, NOTES)
     assert database.examine() is None
     database.open().close()
     assert database.examine() is None
@@ -146,10 +150,10 @@ def test_examining_names_missing_tables(path: Path) -> None:
     assert database.examine() == "it lacks the tables notes"
 
 
-async def test_work_of_a_cancelled_caller_is_completed_in_order(database: Database) -> None:
+async def test_work_of_a_cancelled_caller_is_completed_in_order(database: SqliteDatabase) -> None:
     started, released = Event(), Event()
 
-    def wait(_: sqlite3.Connection) -> None:
+    def wait(_: Connection) -> None:
         started.set()
         released.wait(10)
 

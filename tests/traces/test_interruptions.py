@@ -10,7 +10,7 @@ import pytest
 from tests.spans.runs import span
 from treadle.file_lock import lock_file, unlock_file
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.interruptions import RECORDER, recorder_id
 
 
@@ -24,7 +24,7 @@ def killed(tmp_path: Path) -> Path:
     return path
 
 
-def states(store: SqliteTraceStore) -> Mapping[str, str]:
+def states(store: TraceStore) -> Mapping[str, str]:
     return {each.span_id: each.status for each in store.spans().data}
 
 
@@ -33,7 +33,7 @@ def recorded_by(recorder: str, span_id: str) -> Span:
 
 
 async def test_only_spans_of_programs_that_ended_are_marked(tmp_path: Path, killed: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     running = killed.with_name("running")
     lock = lock_file(running)
     assert lock is not None
@@ -48,7 +48,7 @@ async def test_only_spans_of_programs_that_ended_are_marked(tmp_path: Path, kill
 
 
 async def test_late_end_replaces_the_mark(tmp_path: Path, killed: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     store.write([recorded_by("killed", "a")]).result()
     async with recorder_id(store):
         pass

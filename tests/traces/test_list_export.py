@@ -12,7 +12,7 @@ import pytest
 from tests.spans.runs import span
 from treadle.json_values import to_json
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.list_export import (
     ListFormat,
     all_groups,
@@ -46,8 +46,8 @@ def run(number: int, question: str) -> Span:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SqliteTraceStore:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> TraceStore:
+    opened = TraceStore.open(tmp_path / "traces.db")
     questions = ["=1+2", 'two "quoted", lines\nhere', "plain"]
     opened.write([run(number, text) for number, text in enumerate(questions)]).result()
     return opened
@@ -57,7 +57,7 @@ def read_csv(lines: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(lines.decode(), newline="")))
 
 
-def test_csv_has_every_member_of_a_row_as_a_column(store: SqliteTraceStore) -> None:
+def test_csv_has_every_member_of_a_row_as_a_column(store: TraceStore) -> None:
     rows = read_csv(b"".join(encoded(all_runs(store, EVERYTHING, NEWEST), ListFormat.CSV)))
 
     assert [row["run_id"] for row in rows] == ["t2", "t1", "t0"]
@@ -76,20 +76,20 @@ def test_text_that_begins_like_a_formula_gets_an_apostrophe(text: str) -> None:
     assert harmless(f"a{text}") == f"a{text}"
 
 
-def test_csv_of_a_list_contains_no_formula(store: SqliteTraceStore) -> None:
+def test_csv_of_a_list_contains_no_formula(store: TraceStore) -> None:
     rows = read_csv(b"".join(encoded(all_runs(store, EVERYTHING, NEWEST), ListFormat.CSV)))
 
     assert rows[2]["question"] == "'=1+2"
     assert rows[2]["user"] == "'@alice"
 
 
-def test_json_lines_are_the_rows_of_the_list(store: SqliteTraceStore) -> None:
+def test_json_lines_are_the_rows_of_the_list(store: TraceStore) -> None:
     lines = list(encoded(all_spans(store, EVERYTHING, NEWEST), ListFormat.JSONL))
 
     assert [json.loads(line) for line in lines] == [to_json(s) for s in store.spans().data]
 
 
-def test_columns_are_the_members_of_the_json(store: SqliteTraceStore) -> None:
+def test_columns_are_the_members_of_the_json(store: TraceStore) -> None:
     listed = to_json(store.spans().data[0])
     assert {name.partition(".")[0] for name in columns(ListedSpan)} == set(listed)
     assert {"same_call.trace_id", "same_call.span_id"} <= set(columns(ListedSpan))
@@ -97,7 +97,7 @@ def test_columns_are_the_members_of_the_json(store: SqliteTraceStore) -> None:
     assert "thread_id" in columns(ThreadSummary)
 
 
-def test_threads_and_groups_are_exported(store: SqliteTraceStore) -> None:
+def test_threads_and_groups_are_exported(store: TraceStore) -> None:
     threads = read_csv(b"".join(encoded(all_threads(store, EVERYTHING, NEWEST), ListFormat.CSV)))
     by_model = all_groups(store, GroupBy.MODEL, EVERYTHING, 3_600)
     groups = read_csv(b"".join(encoded(by_model, ListFormat.CSV)))
@@ -107,19 +107,19 @@ def test_threads_and_groups_are_exported(store: SqliteTraceStore) -> None:
 
 
 def test_all_pages_are_exported_and_read_one_at_a_time(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treadle.traces.list_export._PAGE", 2)
     read: list[int] = []
 
-    class Counting(SqliteTraceStore):
+    class Counting(TraceStore):
         def spans(self, query: Query = EVERYTHING, **part: Unpack[Part]) -> Page[ListedSpan]:
             page = super().spans(query, **part)
             read.append(len(page.data))
             return page
 
     store.close()
-    counting = Counting.open(store.path)
+    counting = Counting.open(store.folder / "traces.db")
     rows = all_spans(counting, EVERYTHING, NEWEST).rows
     next(rows)
     assert read == [2]

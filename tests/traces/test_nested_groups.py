@@ -8,7 +8,7 @@ import pytest
 
 from tests.spans.runs import span
 from treadle.spans.span import SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.nested_groups import Nesting, nested_groups
 from treadle.traces.query import GroupBy, Query
 from treadle.traces.store.results import DurationsOf, Group
@@ -31,7 +31,7 @@ def test_inner_groups_measure_the_durations_of_the_outer_group(
     call = replace(
         span("call", "root", kind=SpanKind.MODEL, end_us=2 * SECOND), operation="chat", model="m"
     )
-    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
         store.write([root, call]).result()
         page = nested_groups(store, Nesting(by, then_by), Query(), limit=10)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.spans.runs import span
 from treadle.errors import StoreError
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.retention import Retention, keep_pruned, prune
 from treadle.traces.store.results import Deleted
 
@@ -38,7 +38,7 @@ def days(*numbers: float) -> list[int]:
 
 
 async def test_old_traces_go_while_a_server_runs(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     for start in days(10, 17.99, 18.02, 20):
         store.write([span("s", trace_id=f"t{start}", start_us=start, end_us=start + 1)]).result()
     clock = FakeClock(25 * DAY_US)
@@ -52,7 +52,7 @@ async def test_old_traces_go_while_a_server_runs(tmp_path: Path) -> None:
 
 
 async def test_without_a_limit_nothing_is_done(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     store.write([span("s", start_us=0, end_us=1)]).result()
     await keep_pruned(store, Retention(), FakeClock(25 * DAY_US))
 

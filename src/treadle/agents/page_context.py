@@ -14,7 +14,7 @@ from treadle.traces.query.conditions import Field as SpanField
 from treadle.traces.store.span_reader import NO_TRACES
 
 if TYPE_CHECKING:
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
 
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 MAX_SEARCHED = 1_000
@@ -82,7 +82,7 @@ class PageContext(BaseModel):
         return "\n".join([f"{heading} are:", *lines]) if lines else ""
 
 
-def resolve_ids(store: "SqliteTraceStore", page: PageContext) -> PageContext:
+def resolve_ids(store: "TraceStore", page: PageContext) -> PageContext:
     """Return `page` after replacing each prefix of an id, and each "last", by the whole id.
 
     Raises NotFoundError for an id that is not recorded, and UsageError for an ambiguous prefix.
@@ -108,7 +108,7 @@ def resolve_ids(store: "SqliteTraceStore", page: PageContext) -> PageContext:
     return page.model_copy(update=whole)
 
 
-def _has_spans(store: "SqliteTraceStore", field: SpanField, value: str) -> bool:
+def _has_spans(store: "TraceStore", field: SpanField, value: str) -> bool:
     return bool(store.spans(Query((any_of(field, [value]),)), limit=1).data)
 
 

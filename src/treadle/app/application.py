@@ -16,7 +16,7 @@ from treadle.app.code_index import open_index
 from treadle.app.conversations import Conversations
 from treadle.app.logs import logged
 from treadle.app.recorder import Recording, recording
-from treadle.app.stores import approvals_path, log_path, open_edits, ui_path
+from treadle.app.stores import Stores, log_path
 from treadle.app.toolsets import analyst_tools, code_registry, unavailable
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
@@ -36,7 +36,7 @@ from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:
     from treadle.app.experiments import OpenExperiments
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
 
 
 class Toolset(Enum):
@@ -77,6 +77,7 @@ class App:
     own_record_tools: Sequence[AnyTool]
     experiments: "OpenExperiments | None"
     executor: ToolExecutor
+    stores: Stores
 
     @property
     def warnings(self) -> list[str]:
@@ -84,7 +85,7 @@ class App:
         return [text for text in (self.recording.missing, self.edits_error) if text]
 
     @property
-    def traces(self) -> "SqliteTraceStore":
+    def traces(self) -> "TraceStore":
         """The store of spans. Raises StoreError if it could not be opened."""
         if self.recording.store is None:
             raise StoreError(self.recording.missing or NO_TRACES)
@@ -101,37 +102,49 @@ async def open_app(
     toolset: Toolset = Toolset.ALL,
     only_tool: str | None = None,
     clock: Clock | None = None,
+    stores: Stores | None = None,
 ) -> AsyncIterator[App]:
     """Open the repository at `root` and its tools, without updating the index.
 
-    Without `settings`, the configuration of the repository applies. With `only_tool`, the
+    Without `settings`, the configuration of the repository applies. Without `stores`, the
+    application uses the stores of the user. With `only_tool`, the
     application opens only the parts that this tool needs. Raises StoreError and ConfigError.
     """
     clock = clock or SystemClock()
     bus = bus or EventBus(clock)
     env = os.environ if env is None else env
+    stores = stores or Stores.of_user()
     settings = settings or load(root, env, {}).settings
     async with AsyncExitStack() as stack:
         index = open_index(root)
         stack.callback(index.close)
-        edits, edits_error = _open_edits(stack, root)
-        ui_store = UiStore(ui_path())
+        edits, edits_error = _open_edits(stack, root, stores)
+        ui_store = UiStore(stores.ui)
         stack.callback(ui_store.close)
-        conversations = await stack.enter_async_context(Conversations(root, bus, clock))
+        conversations = await stack.enter_async_context(Conversations(root, bus, clock, stores))
         await stack.enter_async_context(logged(bus, settings.logs, log_path()))
-        recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction, root))
+        recorded = await stack.enter_async_context(
+            recording(bus, settings.traces.redaction, root, stores)
+        )
         code_tools, analyst = Registry(()), _AnalystTools()
         if toolset is not Toolset.NONE:
             code_tools = code_registry(root, index, edits, settings)
         if toolset is Toolset.ALL and (only_tool is None or code_tools.get(only_tool) is None):
             opening = _open_analyst_tools(
-                root, recorded, ui_store, settings=settings, env=env, bus=bus, clock=clock
+                root,
+                recorded,
+                ui_store,
+                settings=settings,
+                env=env,
+                bus=bus,
+                clock=clock,
+                stores=stores,
             )
             analyst = await stack.enter_async_context(opening)
         registry = code_tools.with_tools(analyst.tools)
         bridge = Bridge(bus, reserved=registry.names(), clock=clock)
         approvals = Approvals(
-            bus, root, settings.approvals, store=GrantStore(approvals_path()), clock=clock
+            bus, root, settings.approvals, store=GrantStore(stores.approvals), clock=clock
         )
         executor = ToolExecutor(
             bus, registry, root, clock=clock, bridge=bridge, approvals=approvals,
@@ -141,7 +154,7 @@ async def open_app(
         yield App(
             root, settings, env, clock, bus, index, edits, edits_error, conversations, ui_store,
             recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
-            analyst.experiments, executor,
+            analyst.experiments, executor, stores,
         )  # fmt: skip
 
 
@@ -164,6 +177,7 @@ async def _open_analyst_tools(
     env: Mapping[str, str],
     bus: EventBus,
     clock: Clock,
+    stores: Stores,
 ) -> AsyncIterator[_AnalystTools]:
     """Open the tools. Slow imports are in this function, since few commands need them."""
     from treadle.app.experiments import open_experiments
@@ -171,7 +185,8 @@ async def _open_analyst_tools(
     from treadle.ui.service import Ui
 
     traces = recorded.store or unavailable(recorded.missing or NO_TRACES)
-    async with open_experiments(traces, recorded, settings, env, bus, clock=clock) as opened:
+    opening = open_experiments(traces, recorded, settings, env, bus, stores=stores, clock=clock)
+    async with opening as opened:
         ui = Ui(ui_store, clock)
         models_read = settings.traces.models_read
         tools = analyst_tools(traces, opened.experiments, ui, settings)
@@ -184,9 +199,11 @@ async def _open_analyst_tools(
         yield _AnalystTools(tools, own_record_tools, opened)
 
 
-def _open_edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:
+def _open_edits(
+    stack: AsyncExitStack, root: Path, stores: Stores
+) -> tuple[Edits | None, str | None]:
     """Return the proposals of the repository, or None and the reason why they are not available."""
     try:
-        return stack.enter_context(open_edits(root)), None
+        return stack.enter_context(stores.open_edits(root)), None
     except StoreError as error:
         return None, f"Edits are not available: {error}"

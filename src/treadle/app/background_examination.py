@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Examinable(Protocol):
-    """The methods of a store that examines its spans. `SqliteTraceStore` documents them."""
+    """The methods of a store that examines its spans. `TraceStore` documents them."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from treadle.app.stores import approvals_path
+from treadle.app.stores import Stores
 from treadle.checks.model import Check, CheckRun
 from treadle.checks.runner import Progress, TakeLine
 from treadle.checks.service import Checks, Preview
@@ -27,6 +27,7 @@ class CheckRuns:
         settings: Settings,
         environment: Mapping[str, str],
         clock: Clock,
+        stores: Stores,
         *,
         preview: Preview | None = None,
     ) -> None:
@@ -34,7 +35,7 @@ class CheckRuns:
         self._root = root.resolve()
         self._clock = clock
         self._checks = Checks(root, settings, environment, preview=preview)
-        self._grants = GrantStore(approvals_path())
+        self._grants = GrantStore(stores.approvals)
 
     async def find(self) -> tuple[Check, ...]:
         """The checks that the files of the repository define."""

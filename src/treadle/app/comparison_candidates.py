@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.spans.span import SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, Field, Operator, Query, Sort, any_of
 from treadle.traces.store.results import RunSummary, ThreadSummary
@@ -53,7 +53,7 @@ class ComparisonCandidates:
     data: tuple[ComparisonCandidate, ...]
 
 
-def comparison_candidates(store: SqliteTraceStore, reference: str) -> ComparisonCandidates:
+def comparison_candidates(store: TraceStore, reference: str) -> ComparisonCandidates:
     """Return the candidates for the trace, run or thread with the id `reference`.
 
     Raises NotFoundError and UsageError as `find_subject` does.
@@ -77,7 +77,7 @@ def _distinct(candidates: Iterable[ComparisonCandidate]) -> Iterator[ComparisonC
             yield candidate
 
 
-def _runs(store: SqliteTraceStore, run: RunSummary) -> Iterator[ComparisonCandidate]:
+def _runs(store: TraceStore, run: RunSummary) -> Iterator[ComparisonCandidate]:
     def found(reason: CandidateReason, runs: Iterable[RunSummary]) -> list[ComparisonCandidate]:
         others = [_of_run(reason, each) for each in runs if each.run_id != run.run_id]
         return others[: 1 if reason in _NEIGHBOURS else _OF_EACH_REASON]
@@ -102,7 +102,7 @@ def _runs(store: SqliteTraceStore, run: RunSummary) -> Iterator[ComparisonCandid
 _NEIGHBOURS = (CandidateReason.PREVIOUS, CandidateReason.NEXT)
 
 
-def _threads(store: SqliteTraceStore, thread_id: str) -> Iterator[ComparisonCandidate]:
+def _threads(store: TraceStore, thread_id: str) -> Iterator[ComparisonCandidate]:
     own = store.threads(Query((any_of(Field.THREAD, [thread_id]),)), limit=1).data
     title = own[0].title if own else None
     if title:

@@ -8,10 +8,10 @@ from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
 
 if TYPE_CHECKING:
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
 
 
-def recorded_costs(store: "SqliteTraceStore", conversations: Collection[UUID]) -> dict[UUID, float]:
+def recorded_costs(store: "TraceStore", conversations: Collection[UUID]) -> dict[UUID, float]:
     """Return the costs in US dollars. A conversation of unknown cost is not in the result."""
     if not conversations:
         return {}

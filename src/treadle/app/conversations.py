@@ -13,7 +13,7 @@ from typing import Self
 from uuid import UUID
 
 from treadle.app.conversation_answers import Session
-from treadle.app.stores import conversations_path
+from treadle.app.stores import Stores
 from treadle.clock import Clock
 from treadle.errors import StoreError, TreadleError
 from treadle.events import EventBus
@@ -46,10 +46,11 @@ class Conversations:
     The store opens at its first use, and closes with the context.
     """
 
-    def __init__(self, root: Path, bus: EventBus, clock: Clock) -> None:
+    def __init__(self, root: Path, bus: EventBus, clock: Clock, stores: Stores) -> None:
         self._root = root
         self._bus = bus
         self._clock = clock
+        self._stores = stores
         self._store: ConversationStore | None = None
         self._opening = asyncio.Lock()
         self._locks: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -75,7 +76,7 @@ class Conversations:
             if self._store is None and self.unsaved is None:
                 try:
                     self._store = await ConversationStore.open(
-                        conversations_path(), clock=self._clock
+                        self._stores.conversations, clock=self._clock
                     )
                 except StoreError as error:
                     self.unsaved = error

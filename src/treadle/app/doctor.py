@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING
 
 from treadle import __version__
 from treadle.app.code_index import open_index
-from treadle.app.stores import (
-    approvals_path,
-    breakpoints_path,
-    conversations_path,
-    experiments_path,
-    log_path,
-    proposals_path,
-    traces_path,
-    ui_path,
-)
+from treadle.app.stores import Stores, log_path
 from treadle.config.loader import config_paths, load
-from treadle.database import Database
+from treadle.database import Database, open_database
+from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import TreadleError
 from treadle.owner_only import private_folder
 from treadle.paths import user_cache_dir, user_data_dir
@@ -177,14 +169,15 @@ def _databases() -> list[Database]:
     from treadle.traces.store import migrations as traces
     from treadle.ui import store as ui
 
+    stores = Stores.of_user()
     return [
-        Database(traces_path(), traces.SCHEMA),
-        Database(conversations_path(), conversations.SCHEMA),
-        Database(approvals_path(), grants.SCHEMA),
-        Database(proposals_path(), proposal_store.SCHEMA),
-        Database(breakpoints_path(), breakpoints.SCHEMA),
-        Database(ui_path(), ui.SCHEMA),
-        Database(experiments_path(), experiments.SCHEMA),
+        open_database(stores.traces, traces.SCHEMA),
+        open_database(stores.conversations, conversations.SCHEMA),
+        open_database(stores.approvals, grants.SCHEMA),
+        open_database(stores.proposals, proposal_store.SCHEMA),
+        open_database(stores.breakpoints, breakpoints.SCHEMA),
+        open_database(stores.ui, ui.SCHEMA),
+        open_database(stores.experiments, experiments.SCHEMA),
     ]
 
 
@@ -195,7 +188,7 @@ def _records() -> Finding:
     """
     databases = _databases()
     damaged = [
-        f"{database.path}: {reason}"
+        f"{database.name}: {reason}"
         for database in databases
         if (reason := database.examine()) is not None
     ]
@@ -205,7 +198,8 @@ def _records() -> Finding:
             "`sqlite3 FILE .recover` recovers the readable data."
         )
         return Finding("records", Verdict.FAILED, "; ".join(damaged), hint)
-    paths = (*(database.path for database in databases[:3]), log_path())
+    files = [database.path for database in databases if isinstance(database, SqliteDatabase)]
+    paths = (*files[:3], log_path())
     sizes = [
         f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.recorder import Recording
-from treadle.app.stores import breakpoints_path, experiments_path
+from treadle.app.stores import Stores
 from treadle.clock import Clock, SystemClock, wait_within
 from treadle.config.model import Settings
 from treadle.errors import NotFoundError, StoreError
@@ -19,7 +19,7 @@ from treadle.experiments.recorded_calls import RecordedCalls, outcome_of
 from treadle.experiments.service import Experiments
 from treadle.experiments.store import ExperimentStore
 from treadle.spans.span import Span, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 if TYPE_CHECKING:
     from treadle.gateway import Gateway
@@ -48,13 +48,16 @@ class GatewayCaller:
         settings: Settings,
         env: Mapping[str, str],
         bus: EventBus,
+        *,
         clock: Clock,
+        stores: Stores,
     ) -> None:
         self._recording = recording
         self._settings = settings
         self._env = env
         self._bus = bus
         self._clock = clock
+        self._stores = stores
         self._lent: Gateway | None = None
         self._own: Gateway | None = None
         self._stack = AsyncExitStack()
@@ -152,7 +155,7 @@ class GatewayCaller:
         self._commit.set()
         self._commit = asyncio.Event()
 
-    def _store(self) -> SqliteTraceStore:
+    def _store(self) -> TraceStore:
         if self._recording.store is None:
             raise StoreError(self._recording.missing or "Calls cannot be recorded.")
         return self._recording.store
@@ -171,7 +174,7 @@ class GatewayCaller:
                         store=self._recording.store,
                         why_not=self._recording.missing,
                         bus=self._bus,
-                        breakpoints_path=breakpoints_path(),
+                        breakpoints=self._stores.breakpoints,
                         recorder_id=self._recording.recorder_id,
                         clock=self._clock,
                     )
@@ -240,14 +243,14 @@ def _headers(request: CallRequest) -> dict[str, str]:
     }
 
 
-def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
+def _trace(store: TraceStore, trace_id: str) -> list[Span]:
     try:
         return list(store.trace(trace_id).spans)
     except NotFoundError:
         return []
 
 
-def _attempts(store: SqliteTraceStore, run_id: str) -> list[list[Span]]:
+def _attempts(store: TraceStore, run_id: str) -> list[list[Span]]:
     """Return the spans of each attempt of a run, latest attempt last. Each attempt is a trace."""
     try:
         spans = store.run(run_id).spans
@@ -275,6 +278,7 @@ async def open_experiments(
     env: Mapping[str, str],
     bus: EventBus,
     *,
+    stores: Stores,
     clock: Clock | None = None,
 ) -> AsyncIterator[OpenExperiments]:
     """Open the experiments.
@@ -283,8 +287,8 @@ async def open_experiments(
     of experiments and the gateway are opened at their first use.
     """
     clock = clock or SystemClock()
-    store = ExperimentStore(experiments_path())
-    caller = GatewayCaller(recording, settings, env, bus, clock)
+    store = ExperimentStore(stores.experiments)
+    caller = GatewayCaller(recording, settings, env, bus, clock=clock, stores=stores)
     try:
         yield OpenExperiments(Experiments(store, traces, caller, clock=clock), caller)
     finally:

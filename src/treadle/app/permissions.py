@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from treadle.app.stores import approvals_path
 from treadle.errors import NotFoundError
 from treadle.events.types import ApprovalScope
 from treadle.tools.approvals.gate import RequiredGrants
@@ -61,7 +60,7 @@ class Permissions:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._root = app.root.resolve()
-        self._store = GrantStore(approvals_path())
+        self._store = GrantStore(app.stores.approvals)
 
     async def list(self, conversation_id: UUID | None = None) -> tuple[Permission, ...]:
         """Return the permanent permissions, and then those of conversations.

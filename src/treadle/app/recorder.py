@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.app.repository_scope import repository_label
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.config.traces import RedactionSettings
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.secrets import Rule, Rules, use_rules
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import Attributes
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.interruptions import recorder_id
 
 
@@ -26,7 +26,7 @@ class Recording:
     """The recorder and its store, or the reason why spans are not recorded."""
 
     recorder: Recorder | None
-    store: SqliteTraceStore | None
+    store: TraceStore | None
     broken_store: str | None = None
     recorder_id: Attributes = field(default_factory=dict)
     """The resource that identifies the spans of this process (`traces.interruptions`)."""
@@ -42,7 +42,7 @@ class Recording:
 
 @asynccontextmanager
 async def recording(
-    bus: EventBus, redaction: RedactionSettings, root: Path
+    bus: EventBus, redaction: RedactionSettings, root: Path, stores: Stores
 ) -> AsyncIterator[Recording]:
     """Record all runs on `bus` until the context ends.
 
@@ -51,7 +51,7 @@ async def recording(
     """
     set_redaction_rules(redaction)
     try:
-        store = await asyncio.to_thread(open_trace_store)
+        store = await asyncio.to_thread(stores.open_traces)
     except StoreError as error:
         yield Recording(None, None, str(error))
         return

@@ -1,50 +1,113 @@
-"""The paths of the user's databases and log file, and functions that open two of the stores."""
+"""The addresses of a project's stores, and functions that open two of the stores."""
 
-from collections.abc import Iterator
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from treadle.paths import data_path, user_data_dir
+from treadle.database import PostgresAddress, StoreAddress
+from treadle.paths import user_config_dir, user_data_dir
 
 if TYPE_CHECKING:
     from treadle.edits.service import Edits
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
+
+_VARIABLE = "TREADLE_STORE_URL"
+"""The environment variable of the setting `store.url`."""
+
+DEFAULT_PROJECT = "default"
+"""The project of a person who uses Treadle alone."""
 
 
-def traces_path() -> Path:
-    """Return the path of the database with the spans of all repositories."""
-    return data_path("traces.db")
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The addresses of all stores of one project.
 
+    Each store is a SQLite file in `folder`, or a schema of the PostgreSQL database at `url`. A
+    store is created at its first use.
+    """
 
-def conversations_path() -> Path:
-    """Return the path of the database with the conversations of all repositories."""
-    return data_path("conversations.db")
+    folder: Path
+    """The folder for the SQLite files, and for files of this machine that belong to a store."""
+    url: str | None = field(default=None, repr=False)
+    project: str = DEFAULT_PROJECT
 
+    @classmethod
+    def of_user(cls, project: str = DEFAULT_PROJECT) -> Self:
+        """Return the stores of a project at the place that the user's settings name."""
+        folder = user_data_dir()
+        if project != DEFAULT_PROJECT:
+            folder = folder / "projects" / project
+        return cls(folder, _store_url(os.environ), project)
 
-def approvals_path() -> Path:
-    """Return the path of the database with the permanent approvals of all repositories."""
-    return user_data_dir() / "approvals.db"  # the file is created with the first approval
+    @property
+    def traces(self) -> StoreAddress:
+        """The address of the spans."""
+        return self._address("traces")
 
+    @property
+    def conversations(self) -> StoreAddress:
+        """The address of the conversations."""
+        return self._address("conversations")
 
-def proposals_path() -> Path:
-    """Return the path of the database with the proposals of all repositories."""
-    return user_data_dir() / "proposals.db"  # the file is created with the first proposal
+    @property
+    def approvals(self) -> StoreAddress:
+        """The address of the permanent approvals."""
+        return self._address("approvals")
 
+    @property
+    def proposals(self) -> StoreAddress:
+        """The address of the proposals."""
+        return self._address("proposals")
 
-def breakpoints_path() -> Path:
-    """Return the path of the database with the gateway's breakpoints and held calls."""
-    return user_data_dir() / "breakpoints.db"  # the file is created when the gateway opens
+    @property
+    def breakpoints(self) -> StoreAddress:
+        """The address of the gateway's breakpoints and held calls."""
+        return self._address("breakpoints")
 
+    @property
+    def ui(self) -> StoreAddress:
+        """The address of the shared state of pages, and of the requests to pages."""
+        return self._address("ui")
 
-def ui_path() -> Path:
-    """Return the path of the database with the shared state of pages and the requests to pages."""
-    return user_data_dir() / "ui.db"  # the file is created by the first page or tool that uses it
+    @property
+    def experiments(self) -> StoreAddress:
+        """The address of the experiments."""
+        return self._address("experiments")
 
+    def _address(self, store: str) -> StoreAddress:
+        if self.url is None:
+            return self.folder / f"{store}.db"
+        return PostgresAddress(self.url, self.project, store, self.folder)
 
-def experiments_path() -> Path:
-    """Return the path of the database with the experiments."""
-    return user_data_dir() / "experiments.db"  # the file is created with the first experiment
+    def open_traces(self) -> "TraceStore":
+        """Open the store of recorded spans. Raises StoreError if it cannot be opened."""
+        from treadle.traces import TraceStore
+
+        return TraceStore.open(self.traces)
+
+    @contextmanager
+    def open_edits(self, root: Path) -> "Iterator[Edits]":
+        """Open the proposals of the repository at `root`.
+
+        If an earlier process was killed while it applied a proposal, the changes of this proposal
+        are reverted first. They stay only if that process had already written all files. Raises
+        StoreError if the store cannot be used.
+        """
+        from treadle.code.syntax.check import broken
+        from treadle.edits.proposal_store import ProposalStore
+        from treadle.edits.service import Edits
+
+        store = ProposalStore.open(self.proposals)
+        try:
+            edits = Edits(root, store).with_examiner(broken)
+            edits.recover()
+            yield edits
+        finally:
+            store.close()
 
 
 def identity_path() -> Path:
@@ -57,29 +120,19 @@ def log_path() -> Path:
     return user_data_dir() / "treadle.log"  # the file is created with the first line
 
 
-def open_trace_store() -> "SqliteTraceStore":
-    """Open the store of recorded spans. Raises StoreError if the file cannot be opened."""
-    from treadle.traces import SqliteTraceStore
+def _store_url(env: Mapping[str, str]) -> str | None:
+    """Return the setting `store.url` without loading the whole configuration.
 
-    return SqliteTraceStore.open(traces_path())
-
-
-@contextmanager
-def open_edits(root: Path) -> "Iterator[Edits]":
-    """Open the proposals of the repository at `root`.
-
-    If an earlier process was killed while it applied a proposal, the changes of this proposal are
-    reverted first. They stay only if that process had already written all files. Raises StoreError
-    if the data folder cannot be written.
+    Commands that only read a store do not need the other settings. Returns None if the file with
+    the settings is missing or damaged: the commands that load the settings report the damage.
     """
-    from treadle.code.syntax.check import broken
-    from treadle.edits.proposal_store import ProposalStore
-    from treadle.edits.service import Edits
-
-    store = ProposalStore.open(proposals_path())
+    if value := env.get(_VARIABLE, "").strip():
+        return value
     try:
-        edits = Edits(root, store).with_examiner(broken)
-        edits.recover()
-        yield edits
-    finally:
-        store.close()
+        content = (user_config_dir() / "config.toml").read_bytes()
+        if b"store" not in content:
+            return None
+        found = tomllib.loads(content.decode()).get("store", {}).get("url")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.code_index import open_index
-from treadle.app.stores import open_edits
+from treadle.app.stores import Stores
 from treadle.errors import StoreError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def listed_registry(root: Path) -> "Registry":
 
     settings = load(root, os.environ, {}).settings
     closed = unavailable("These tools can be listed but not called.")
-    with open_index(root) as index, open_edits(root) as edits:
+    with open_index(root) as index, Stores.of_user().open_edits(root) as edits:
         registry = code_registry(root, index, edits, settings)
         return registry.with_tools(analyst_tools(closed, closed, closed, settings))
 

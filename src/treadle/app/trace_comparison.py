@@ -6,7 +6,7 @@ from treadle.diagnosis.comparison import compare
 from treadle.diagnosis.comparison_records import TraceComparison
 from treadle.errors import NotFoundError, UsageError
 from treadle.spans.span import Trace
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.subjects import Subject, find_subject, traces_of
 
 _MAX_SPANS = 10_000
@@ -16,7 +16,7 @@ The number is limited because both sides are in memory.
 """
 
 
-def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> TraceComparison:
+def compare_recorded(store: TraceStore, a: str, b: str) -> TraceComparison:
     """Return the differences between the traces, runs, threads or spans with the ids `a` and `b`.
 
     Raises NotFoundError and UsageError as `find_subject` does, and UsageError for a side with too
@@ -27,7 +27,7 @@ def compare_recorded(store: SqliteTraceStore, a: str, b: str) -> TraceComparison
     return compare(subject_a, traces_a, subject_b, traces_b)
 
 
-def _read(store: SqliteTraceStore, side: str, reference: str) -> tuple[Subject, Sequence[Trace]]:
+def _read(store: TraceStore, side: str, reference: str) -> tuple[Subject, Sequence[Trace]]:
     try:
         subject = find_subject(store, reference)
         traces: list[Trace] = []

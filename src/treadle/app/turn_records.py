@@ -14,7 +14,7 @@ from treadle.traces.query.conditions import Field
 
 if TYPE_CHECKING:
     from treadle.session import ConversationStore
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
 
 _PAGE = 1_000
 _READ_TRACES = 50
@@ -52,7 +52,7 @@ class TurnRecord:
 
 
 async def turn_records(
-    traces: "SqliteTraceStore", conversations: "ConversationStore", conversation_id: UUID
+    traces: "TraceStore", conversations: "ConversationStore", conversation_id: UUID
 ) -> dict[UUID, TurnRecord]:
     """Return the recorded turns of a conversation, and of the agents that answered in it.
 
@@ -64,7 +64,7 @@ async def turn_records(
     return await asyncio.to_thread(_read, traces, threads)
 
 
-def _read(store: "SqliteTraceStore", conversations: Iterable[UUID]) -> dict[UUID, TurnRecord]:
+def _read(store: "TraceStore", conversations: Iterable[UUID]) -> dict[UUID, TurnRecord]:
     records: dict[UUID, TurnRecord] = {}
     query, cursor = Query((any_of(Field.THREAD, list(map(str, conversations))),)), None
     while True:

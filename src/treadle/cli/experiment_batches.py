@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
+from treadle.app.stores import Stores
 from treadle.cli.command import positive, repository
 from treadle.cli.output import print_json, print_line, print_text, report
 from treadle.cli.trace_queries import Actions
@@ -109,11 +110,14 @@ async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Expe
 
     root = repository(options)
     settings = load(root, os.environ, {}).settings
-    bus = EventBus()
-    async with recording(bus, settings.traces.redaction, root) as recorded:
+    bus, stores = EventBus(), Stores.of_user()
+    async with recording(bus, settings.traces.redaction, root, stores) as recorded:
         if recorded.store is None:
             raise StoreError(recorded.missing or NO_TRACES)
-        async with open_experiments(recorded.store, recorded, settings, os.environ, bus) as opened:
+        opening = open_experiments(
+            recorded.store, recorded, settings, os.environ, bus, stores=stores
+        )
+        async with opening as opened:
             yield opened.experiments
 
 

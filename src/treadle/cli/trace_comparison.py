@@ -3,7 +3,7 @@
 import argparse
 from contextlib import closing
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions
@@ -29,7 +29,7 @@ def show_comparison(options: argparse.Namespace) -> int:
     from treadle.app.trace_comparison import compare_recorded
     from treadle.display.comparison_lines import comparison_lines
 
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         comparison = compare_recorded(store, options.a, options.b)
     if options.json:
         print_json(to_json(comparison))

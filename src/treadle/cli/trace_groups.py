@@ -4,7 +4,7 @@ import argparse
 from contextlib import closing
 from typing import NamedTuple
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import member_of, positive
 from treadle.cli.output import print_json, print_text, report
 from treadle.cli.trace_queries import (
@@ -80,7 +80,7 @@ def show_groups(options: argparse.Namespace) -> int:
         return _show_nested(options, second)
     query = listed_query(options)
     bucket_seconds = options.bucket or bucket_seconds
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         if options.export is not None:
             groups = all_groups(
                 store, by, query, bucket_seconds, options.sort, ascending=options.reverse
@@ -118,7 +118,7 @@ def _show_nested(options: argparse.Namespace, second: _GroupedBy) -> int:
     bucket = options.bucket or (second.bucket_seconds if by is not GroupBy.TIME else length)
     nesting = Nesting(by, second.grouping, bucket, options.sort, options.reverse)
     query = listed_query(options)
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         page = nested_groups(store, nesting, query, limit=options.limit or PAGE_SIZE)
     if options.json:
         print_json(to_json(page))

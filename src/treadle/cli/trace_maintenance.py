@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import RepositoryUse, age, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query, write_output
@@ -56,7 +56,7 @@ def export_spans(options: argparse.Namespace) -> int:
         if options.format == "jsonl"
         else (write_otlp, write_otlp_lines)
     )
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         spans = whole_spans(store, query)
         if options.output == "-":
             written = to_stream(sys.stdout.buffer, spans)
@@ -81,7 +81,7 @@ def _export_page(options: argparse.Namespace) -> int:
             "--html takes no query, --repo or --format.",
             hint="Pass the id of one trace, run or thread, such as --html LAST.",
         )
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         subject = find_subject(store, options.html)
         write_output(options, html_page(str(subject), traces_of(store, subject)))
     return 0
@@ -111,7 +111,7 @@ def import_spans(options: argparse.Namespace) -> int:
     reasons: list[str] = []
     warnings: list[str] = []
     redactions: Counter[str] = Counter()
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         for file in options.files:
             for batch in read_spans(file):
                 spans, counts = redact_spans(batch.spans)
@@ -166,7 +166,7 @@ def prune_traces(options: argparse.Namespace) -> int:
     if older is None and most is None:
         older, most = _configured_limits(options)
     before = None if older is None else time.time_ns() // 1_000 - older
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         gone = store.prune(before_us=before, max_bytes=most, dry_run=options.dry_run)
         left = store.summary().sums.totals.spans
     if options.json:
@@ -228,7 +228,7 @@ def preview_rules(options: argparse.Namespace) -> int:
 
     query = typed_query(options)
     rules = _rules(options)
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         found = list(islice(whole_spans(store, query, newest_first=True), options.limit))
     for name, rule in rules.items():
         result = preview_redaction(rule, found)

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import (
     RepositoryUse,
     member_of,
@@ -140,7 +140,7 @@ def typed_query(options: argparse.Namespace) -> Query:
     words: Sequence[str] = options.query
     query = parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
     if query.of(Field.TRACE):
-        with closing(open_trace_store()) as store:
+        with closing(Stores.of_user().open_traces()) as store:
             query = store.whole_trace_ids(query)
     if options.repo is None:
         return query

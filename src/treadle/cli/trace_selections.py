@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions
@@ -18,7 +18,7 @@ from treadle.traces.query import Field, Query, Rows, any_of, parse_query
 from treadle.traces.subjects import span_ids
 
 if TYPE_CHECKING:
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
     from treadle.traces.selection import Selection
 
 _ROWS = {"thread": Rows.THREADS, "run": Rows.RUNS, "trace": Rows.SPANS, "span": Rows.SPANS}
@@ -46,7 +46,7 @@ def label_traces(options: argparse.Namespace) -> int:
     if reserved := set(labels) - {*editable_labels(labels)}:
         raise UsageError(f"Treadle sets the label {min(reserved)!r} itself.")
     now_us = time.time_ns() // 1_000
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         selection = _selection(store, options)
         if options.what == "trace":
             found = trace_ids(store, selection)
@@ -71,7 +71,7 @@ def delete_traces(options: argparse.Namespace) -> int:
     """Delete threads, runs or traces after a confirmation, and return the exit status."""
     from treadle.traces.selection import count_selection, deletion_of
 
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         selection = _selection(store, options)
         deletion = deletion_of(store, selection)  # rows that arrive during the question stay
         counted = count_selection(store, selection)
@@ -105,7 +105,7 @@ def _add_selection(parser: argparse.ArgumentParser, what: tuple[str, ...]) -> No
     )
 
 
-def _selection(store: "SqliteTraceStore", options: argparse.Namespace) -> "Selection":
+def _selection(store: "TraceStore", options: argparse.Namespace) -> "Selection":
     """Return the selected rows. Traces are selected by their spans."""
     from treadle.traces.selection import Selection
 

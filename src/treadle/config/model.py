@@ -271,6 +271,22 @@ class BusSettings(Section):
     """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
 
 
+_POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+
+
+def _postgres_url(value: str) -> str:
+    if not value.startswith(_POSTGRES_SCHEMES):
+        raise ValueError("should be the address of a PostgreSQL database, postgresql://HOST/NAME")
+    return value
+
+
+class StoreSettings(Section):
+    """The place of the stores: traces, conversations, proposals, experiments and approvals."""
+
+    url: Annotated[str | None, AfterValidator(_postgres_url), UserOnly()] = None
+    """Address of a PostgreSQL database. If unset, SQLite files in your data folder are used."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -294,6 +310,7 @@ class Settings(Section):
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
+    store: StoreSettings = Field(default_factory=StoreSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     _project_folder: Path | None = PrivateAttr(None)
 

@@ -1,7 +1,6 @@
 """Stores proposals in an SQLite file, with a journal of the writes in progress."""
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +9,15 @@ from typing import Any, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.database import Database, Schema, ids_with_prefix, storable_text
+from treadle.database import (
+    Connection,
+    Database,
+    Schema,
+    StoreAddress,
+    ids_with_prefix,
+    open_database,
+    storable_text,
+)
 from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, Proposal, ProposalState
 from treadle.errors import NotFoundError
 from treadle.events.types import ErrorKind
@@ -119,14 +126,14 @@ class ProposalStore:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         """Callers use the method `open` to create a store."""
-        self.path = database.path
+        self.folder = database.folder
         self._database = database
         self._clock = clock
 
     @classmethod
-    def open(cls, path: Path, *, clock: Clock | None = None) -> Self:
-        """Open the file at `path`, which is created or upgraded if necessary."""
-        return cls(Database(path, SCHEMA).open(), clock or SystemClock())
+    def open(cls, address: StoreAddress, *, clock: Clock | None = None) -> Self:
+        """Open the store at `address`, which is created or upgraded if necessary."""
+        return cls(open_database(address, SCHEMA).open(), clock or SystemClock())
 
     def close(self) -> None:
         """Close the file."""
@@ -160,7 +167,7 @@ class ProposalStore:
         prefix.
         """
         scope = "" if root is None else " in this repository"
-        where, values = ("1", []) if root is None else ("root = ?", [_root_text(root)])
+        where, values = ("TRUE", []) if root is None else ("root = ?", [_root_text(root)])
 
         def find(prefix: str, limit: int) -> Sequence[str]:
             with self._database.use() as connection:
@@ -288,7 +295,7 @@ class ProposalStore:
             ).fetchall()
             return tuple(map(_proposal, rows))
 
-    def _check_idle(self, connection: sqlite3.Connection, proposal_id: UUID) -> None:
+    def _check_idle(self, connection: Connection, proposal_id: UUID) -> None:
         found = connection.execute(
             "SELECT 1 FROM journal WHERE proposal_id = ?", (str(proposal_id),)
         ).fetchone()
@@ -299,7 +306,7 @@ class ProposalStore:
                 hint="Try again when the write is complete.",
             )
 
-    def _check_same(self, connection: sqlite3.Connection, former: Proposal) -> None:
+    def _check_same(self, connection: Connection, former: Proposal) -> None:
         found = connection.execute(
             "SELECT state, changed_us FROM proposals WHERE id = ?", (str(former.id),)
         ).fetchone()
@@ -311,9 +318,7 @@ class ProposalStore:
                 hint="Review it again before you decide.",
             )
 
-    def _update(
-        self, connection: sqlite3.Connection, former: Proposal, proposal: Proposal
-    ) -> Proposal:
+    def _update(self, connection: Connection, former: Proposal, proposal: Proposal) -> Proposal:
         """Update a proposal inside a transaction.
 
         Each update sets a new time, so that other processes notice the update.

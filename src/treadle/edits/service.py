@@ -81,7 +81,7 @@ class Edits:
         self._ids = ids
         self._system = system or System()
         self._tree = Tree(self.root, self._system)
-        self._locks = store.path.parent / "locks"
+        self._locks = store.folder / "locks"
         self._examine = examine
 
     def with_examiner(self, examine: Examine) -> "Edits":

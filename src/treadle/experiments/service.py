@@ -103,7 +103,7 @@ class Experiments:
         self._caller = caller
         self._clock = clock or SystemClock()
         self._ids = ids
-        locks = store.path.with_name(f"{store.path.name}.running")
+        locks = store.folder / "experiments.db.running"
         self._runner = Runner(store, caller, self._clock, locks)
 
     def among(self, traces: RecordedCalls) -> "Experiments":

@@ -1,13 +1,18 @@
 """Stores experiments in a SQLite file. Each write is on disk before its method returns."""
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
-from treadle.database import Database, Schema, ids_with_prefix, storable_text
+from treadle.database import (
+    Connection,
+    Schema,
+    StoreAddress,
+    ids_with_prefix,
+    open_database,
+    storable_text,
+)
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.model import (
     Batch,
@@ -69,14 +74,14 @@ _NOUNS = {"experiments": "experiment", "batches": "batch"}
 class ExperimentStore:
     """Stores experiments. Several threads and processes may use one file concurrently."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, address: StoreAddress) -> None:
         """Create the store without opening the file.
 
         The first use opens the file. If it is missing, it is created, and only its owner may use
         it.
         """
-        self.path = path
-        self._database = Database(path, SCHEMA)
+        self._database = open_database(address, SCHEMA)
+        self.folder = self._database.folder
 
     def close(self) -> None:
         """Close the file if it is open."""
@@ -311,7 +316,7 @@ class ExperimentStore:
             for row in rows
         ]  # fmt: skip
 
-    def _batch(self, connection: sqlite3.Connection, row: Sequence[Any]) -> Batch:
+    def _batch(self, connection: Connection, row: Sequence[Any]) -> Batch:
         runs = connection.execute(
             "SELECT variant, item, repeat, outcome FROM runs "
             "WHERE batch = ? AND outcome IS NOT NULL ORDER BY repeat, item, variant",
@@ -332,7 +337,7 @@ class ExperimentStore:
         )
 
 
-def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch | None:
+def _last_batch(connection: Connection, experiment_id: str) -> LastBatch | None:
     row = connection.execute(_LAST_BATCH, (experiment_id,)).fetchone()
     if row is None:
         return None
@@ -343,7 +348,7 @@ def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch
 
 
 def _one(
-    connection: sqlite3.Connection, select: str, table: str, reference: str, *, newest: str = "id"
+    connection: Connection, select: str, table: str, reference: str, *, newest: str = "id"
 ) -> Sequence[Any]:
     """The row of a table for an id, a unique prefix of an id, or `last`."""
     noun = _NOUNS[table]
@@ -362,7 +367,7 @@ def _one(
     return tuple(row)
 
 
-def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> None:
+def _touch(connection: Connection, experiment_id: str, at_us: int) -> None:
     connection.execute("UPDATE experiments SET updated_us = ? WHERE id = ?", (at_us, experiment_id))
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import TypeAdapter
@@ -19,7 +18,7 @@ from pydantic import TypeAdapter
 from treadle.clock import Clock, wait_within
 from treadle.config.gateway import GatewayBreakpoints
 from treadle.config.quantities import age_us
-from treadle.database import Database, Schema
+from treadle.database import Database, Schema, StoreAddress, open_database
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import Body, CallRequest, without_key
@@ -114,9 +113,9 @@ class BreakpointStore:
         self._database = database
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the file, or create it if it is missing. Raises StoreError on failure."""
-        return cls(Database(path, SCHEMA).open())
+    def open(cls, address: StoreAddress) -> Self:
+        """Open the store, or create it if it is missing. Raises StoreError on failure."""
+        return cls(open_database(address, SCHEMA).open())
 
     def close(self) -> None:
         """Close the file."""
@@ -201,7 +200,7 @@ class Breakpoints:
 
     def __init__(
         self,
-        path: Path,
+        address: StoreAddress,
         settings: GatewayBreakpoints,
         clock: Clock,
         *,
@@ -212,7 +211,7 @@ class Breakpoints:
 
         `tell` is called with a sentence for a person, for example when a call begins to wait.
         """
-        self._path = path
+        self._address = address
         self._settings = settings
         self._clock = clock
         self._report = tell
@@ -227,7 +226,7 @@ class Breakpoints:
     async def __aenter__(self) -> Self:
         self._store: BreakpointStore | None = None
         try:
-            self._store = await asyncio.to_thread(BreakpointStore.open, self._path)
+            self._store = await asyncio.to_thread(BreakpointStore.open, self._address)
             await asyncio.to_thread(self._store.lose_waiting, self._clock.now_us())
             kept, unreadable = await asyncio.to_thread(self._store.breakpoints)
             remembered = await asyncio.to_thread(self._store.held)
@@ -235,7 +234,7 @@ class Breakpoints:
             self.broken = str(error)
             return self
         if unreadable:
-            self._report(f"{self._path} has breakpoints that are not valid ({unreadable}).")
+            self._report(f"{unreadable} stored breakpoints are not valid and are ignored.")
         self._breakpoints = {each.id: each for each in kept}
         self._remembered = {held.id: held for held in reversed(remembered)}
         return self

@@ -23,7 +23,7 @@ from treadle.llm.profiles import EMBEDDED
 from treadle.llm.usage import MAX_TOKENS
 from treadle.spans.span import BUDGET_LABEL
 from treadle.tokens import estimate
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator, Query
 
 
@@ -299,7 +299,7 @@ def _reached_limit(budget: GatewayBudget, used: Used) -> str | None:
 _DAY_SECONDS = 86_400
 
 
-def sums_of(store: SqliteTraceStore) -> Sums:
+def sums_of(store: TraceStore) -> Sums:
     """Return a function that reads the use from the rollups of a store."""
 
     def used(label: str, since_us: int) -> Used:

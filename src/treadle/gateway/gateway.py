@@ -9,13 +9,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote_plus
 
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
+from treadle.database import StoreAddress
 from treadle.errors import TreadleError, UsageError
 from treadle.events import EventBus
 from treadle.events.types import Notice
@@ -46,7 +46,7 @@ from treadle.llm.client import Backoff
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.profiles import EMBEDDED
 from treadle.spans.span import NO_ATTRIBUTES, Attributes
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -95,10 +95,10 @@ class Gateway:
         settings: Settings,
         env: Mapping[str, str],
         *,
-        store: SqliteTraceStore | None,
+        store: TraceStore | None,
         why_not: str | None = None,
         bus: EventBus,
-        breakpoints_path: Path,
+        breakpoints: StoreAddress,
         recorder_id: Attributes = NO_ATTRIBUTES,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
@@ -130,8 +130,8 @@ class Gateway:
             loop.call_soon_threadsafe(publish, "warning", text)
 
         recorder = CallRecorder(store, why_not=why_not, used=used, lost=lost, recorder=recorder_id)
-        breakpoints = Breakpoints(
-            breakpoints_path, own.breakpoints, clock, tell=lambda text: publish("info", text)
+        holding = Breakpoints(
+            breakpoints, own.breakpoints, clock, tell=lambda text: publish("info", text)
         )
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream())
@@ -142,7 +142,7 @@ class Gateway:
                 settings=own,
                 upstream=upstream,
                 router=Router(settings, env, models, embedded=embedded),
-                breakpoints=await stack.enter_async_context(breakpoints),
+                breakpoints=await stack.enter_async_context(holding),
                 budgets=budgets,
                 cache=AnswerCache(own.cache, clock, key_headers=_key_headers(settings)),
                 clock=clock,

@@ -8,9 +8,8 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
-from treadle.database import Database
+from treadle.database import Connection, StoreAddress, open_database
 from treadle.events import EventBus
 from treadle.events.changes import ExperimentChanged
 from treadle.experiments.store import SCHEMA, parse_plan
@@ -38,12 +37,12 @@ Both numbers are None for an experiment. For a batch, they count its runs.
 
 
 @asynccontextmanager
-async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
-    """Publish changes of the experiments in the file at `path` while the context is active.
+async def experiments_followed(address: StoreAddress, bus: EventBus) -> AsyncIterator[None]:
+    """Publish changes of the experiments at `address` while the context is active.
 
-    The file may be created later.
+    The store may be created later.
     """
-    feed = _Feed(path)
+    feed = _Feed(address)
     following = asyncio.create_task(_follow(feed, bus), name="experiments")
     try:
         yield
@@ -76,12 +75,12 @@ class _Feed:
     All methods block.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: sqlite3.Connection | None = None
+    def __init__(self, address: StoreAddress) -> None:
+        self._database = open_database(address, _SCHEMA)
+        self._connection: Connection | None = None
         self._version: int | None = None
         self._seen: dict[_Key, _Seen] = {}
-        self._missing = not path.exists()
+        self._missing = not self._database.exists
 
     def close(self) -> None:
         if self._connection is not None:
@@ -94,7 +93,7 @@ class _Feed:
         a file that was created after this object: all its content is new. The result is also empty
         if the file cannot be read.
         """
-        if self._connection is None and not self._path.exists():
+        if self._connection is None and not self._database.exists:
             return {}
         try:
             return self._read_changes()
@@ -103,9 +102,9 @@ class _Feed:
 
     def _read_changes(self) -> dict[_Key, _Seen]:
         if self._connection is None:
-            self._connection = Database(self._path, _SCHEMA).connect(read_only=True)
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if version == self._version:
+            self._connection = self._database.connect_reader()
+        version = self._database.change_number(self._connection)
+        if version is not None and version == self._version:
             return {}
         now = _state(self._connection)
         first = self._version is None and not self._missing
@@ -117,7 +116,7 @@ class _Feed:
         return {**changed, **dict.fromkeys(gone, (None, None, None))}
 
 
-def _state(connection: sqlite3.Connection) -> dict[_Key, _Seen]:
+def _state(connection: Connection) -> dict[_Key, _Seen]:
     found: dict[_Key, _Seen] = {
         (experiment, None): (updated_us, None, None)
         for experiment, updated_us in connection.execute(_EXPERIMENTS_SQL)

@@ -25,7 +25,7 @@ MAX_SPANS = 100
 
 
 class Changing(Protocol):
-    """The methods of a store that report changed spans. `SqliteTraceStore` documents them."""
+    """The methods of a store that report changed spans. `TraceStore` documents them."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 

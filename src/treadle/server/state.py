@@ -11,7 +11,6 @@ from treadle.app.agents import AgentService
 from treadle.app.application import App, open_app
 from treadle.app.background_examination import ActiveRequests, examined, rules_of
 from treadle.app.index_refresh import refresh_in_background
-from treadle.app.stores import experiments_path
 from treadle.app.turns import Turns
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
@@ -26,7 +25,7 @@ from treadle.server.readiness import Check
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.retention import Retention, keep_pruned
 from treadle.traces.store.span_reader import NO_TRACES
 from treadle.ui.feed import UiFeed
@@ -67,7 +66,7 @@ class ServerState:
         return 0 if self._ingest is None else self._ingest.held_bytes
 
     @property
-    def traces(self) -> SqliteTraceStore:
+    def traces(self) -> TraceStore:
         """The store of spans. Raises StoreError if it could not be opened."""
         return self.app.traces
 
@@ -95,7 +94,7 @@ class ServerState:
             turns = await stack.enter_async_context(Turns(app, agents))
             await stack.enter_async_context(refresh_in_background(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
-            await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
+            await stack.enter_async_context(experiments_followed(app.stores.experiments, app.bus))
             ingest, active_requests = None, ActiveRequests()
             most = size_bytes(settings.traces.max_request)
             rules = rules_of(settings.traces.detectors)
@@ -123,7 +122,7 @@ class ServerState:
 
 
 @asynccontextmanager
-async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIterator[None]:
+async def _pruned(store: TraceStore, settings: TraceSettings) -> AsyncIterator[None]:
     """Delete old spans at intervals, as the settings require, until the context ends."""
     retention = Retention(
         seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,

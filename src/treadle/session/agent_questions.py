@@ -7,10 +7,9 @@ the conversations.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
 from uuid import UUID
 
-from treadle.database import Database
+from treadle.database import Connection, Database
 
 MIGRATION = """
     CREATE TABLE agent_questions (

@@ -9,12 +9,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Annotated, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.database import FAST, Database, Schema, ids_with_prefix, storable_text, transaction
+from treadle.database import (
+    FAST,
+    Connection,
+    Database,
+    Schema,
+    StoreAddress,
+    ids_with_prefix,
+    open_database,
+    storable_text,
+    transaction,
+)
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, is_last, new_id, resolve_prefix
@@ -142,9 +151,11 @@ class ConversationStore:
         self.agent_questions = AgentQuestionStore(database)
 
     @classmethod
-    async def open(cls, path: Path, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
-        """Open the file at `path`, and create or upgrade it if necessary."""
-        database = Database(path, SCHEMA)
+    async def open(
+        cls, address: StoreAddress, *, clock: Clock | None = None, ids: IdSource = new_id
+    ) -> Self:
+        """Open the store at `address`, and create or upgrade it if necessary."""
+        database = open_database(address, SCHEMA)
         try:
             await database.run(lambda _: None)
         except BaseException:

@@ -6,11 +6,10 @@ The records are in the same file as the conversations.
 import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from sqlite3 import Connection
 from uuid import UUID
 
 from treadle.clock import Clock
-from treadle.database import Database, transaction
+from treadle.database import Connection, Database, transaction
 from treadle.errors import StoreError
 
 MIGRATION = """
@@ -152,7 +151,7 @@ def _insert(db: Connection, rewind: Rewind) -> Rewind:
     proposals = [[str(each.id), sorted(each.files)] for each in rewind.proposals]
     stored = db.execute(
         "INSERT INTO rewinds (conversation_id, prompt, scope, head_before, head_after, proposals,"
-        " at_us) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        " at_us) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (
             str(rewind.conversation_id),
             rewind.prompt,
@@ -163,7 +162,8 @@ def _insert(db: Connection, rewind: Rewind) -> Rewind:
             rewind.at_us,
         ),
     )
-    return replace(rewind, number=stored.lastrowid or 0)
+    (number,) = stored.fetchone()
+    return replace(rewind, number=number)
 
 
 def _latest(db: Connection, conversation_id: UUID) -> Rewind | None:

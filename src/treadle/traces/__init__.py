@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.traces.store.sqlite_store import SqliteTraceStore
+    from treadle.traces.store.trace_store import TraceStore
 
-__all__ = ["SqliteTraceStore"]
+__all__ = ["TraceStore"]
 
 
 def __getattr__(name: str) -> object:
     """Import the store at its first use, because light modules of this package need no store."""
-    if name != "SqliteTraceStore":
+    if name != "TraceStore":
         raise AttributeError(name)
-    from treadle.traces.store.sqlite_store import SqliteTraceStore
+    from treadle.traces.store.trace_store import TraceStore
 
-    return SqliteTraceStore
+    return TraceStore

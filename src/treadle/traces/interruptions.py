@@ -20,7 +20,7 @@ from uuid import uuid4
 from treadle.errors import PathRefusedError, StoreError
 from treadle.file_lock import lock_file, unlock_file
 from treadle.spans.span import Attributes, Span, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
 from treadle.traces.span_stream import whole_spans
 
@@ -42,13 +42,13 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def recorder_id(store: SqliteTraceStore) -> AsyncIterator[Attributes]:
+async def recorder_id(store: TraceStore) -> AsyncIterator[Attributes]:
     """Yield the resource attributes that identify a recorder of this process.
 
     Meanwhile, a thread marks the spans of programs that ended early. If no file can be locked, the
     attributes are empty and no spans are marked. The spans of this recorder are then never marked.
     """
-    folder = store.path.with_name("recorders")
+    folder = store.folder / "recorders"
     own = folder / str(uuid4())
     try:
         file = await asyncio.to_thread(lock_file, own)
@@ -65,7 +65,7 @@ async def recorder_id(store: SqliteTraceStore) -> AsyncIterator[Attributes]:
         unlock_file(own, file)
 
 
-def mark_interrupted(store: SqliteTraceStore, folder: Path) -> None:
+def mark_interrupted(store: TraceStore, folder: Path) -> None:
     """Mark the unfinished spans of each program whose file in `folder` is not locked."""
     for path in sorted(folder.iterdir()):
         try:
@@ -83,13 +83,13 @@ def mark_interrupted(store: SqliteTraceStore, folder: Path) -> None:
             _log.warning("Interrupted spans could not be marked", exc_info=True)
 
 
-def _mark(store: SqliteTraceStore, recorder: str, started_us: int) -> None:
+def _mark(store: TraceStore, recorder: str, started_us: int) -> None:
     marked = [_interrupted(span) for span in _unfinished(store, recorder, started_us)]
     for first in range(0, len(marked), _BATCH):
         store.write(marked[first : first + _BATCH]).result()
 
 
-def _unfinished(store: SqliteTraceStore, recorder: str, started_us: int) -> Iterator[Span]:
+def _unfinished(store: TraceStore, recorder: str, started_us: int) -> Iterator[Span]:
     since = Condition(Field.START, Operator.AT_LEAST, (started_us - _SLACK_US,))
     query = Query((any_of(Field.STATUS, [SpanStatus.UNFINISHED]), since))
     for span in whole_spans(store, query):

@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Prunable(Protocol):
-    """A store that can delete old traces; see `SqliteTraceStore.prune`."""
+    """A store that can delete old traces; see `TraceStore.prune`."""
 
     def prune(
         self,

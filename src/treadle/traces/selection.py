@@ -7,7 +7,7 @@ from treadle.spans.span import SpanReference
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Page, Query, Rows, any_of
 from treadle.traces.store.results import Deleted, ListedSpan, RunSummary, ThreadSummary
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 from treadle.traces.subjects import span_ids
 
 _AT_ONCE = 500
@@ -51,7 +51,7 @@ class Labelled:
     spans: int
 
 
-def count_selection(store: SqliteTraceStore, selection: Selection) -> SelectionCount:
+def count_selection(store: TraceStore, selection: Selection) -> SelectionCount:
     """Count the rows of a selection, and the spans that are deleted with them."""
     rows = spans = 0
     traces: set[str] = set()
@@ -72,7 +72,7 @@ def count_selection(store: SqliteTraceStore, selection: Selection) -> SelectionC
 
 
 def label_selection(
-    store: SqliteTraceStore,
+    store: TraceStore,
     selection: Selection,
     *,
     add: Sequence[str],
@@ -89,7 +89,7 @@ def label_selection(
     return Labelled(changed)
 
 
-def trace_ids(store: SqliteTraceStore, selection: Selection) -> list[str]:
+def trace_ids(store: TraceStore, selection: Selection) -> list[str]:
     """Return the ids of the traces of the selected spans."""
     found: dict[str, None] = {}
     for page in _pages(store, selection):
@@ -105,17 +105,17 @@ class Deletion:
     runs: Sequence[str]
     traces: Sequence[str]
 
-    def apply(self, store: SqliteTraceStore) -> Deleted:
+    def apply(self, store: TraceStore) -> Deleted:
         """Permanently delete them."""
         return store.delete(threads=self.threads, runs=self.runs, traces=self.traces)
 
 
-def delete_selection(store: SqliteTraceStore, selection: Selection) -> Deleted:
+def delete_selection(store: TraceStore, selection: Selection) -> Deleted:
     """Permanently delete the selected threads or runs, or the traces of the selected spans."""
     return deletion_of(store, selection).apply(store)
 
 
-def deletion_of(store: SqliteTraceStore, selection: Selection) -> Deletion:
+def deletion_of(store: TraceStore, selection: Selection) -> Deletion:
     """Return the selected threads or runs, or the traces of the selected spans."""
     threads: list[str] = []
     runs: list[str] = []
@@ -137,13 +137,13 @@ def _references(page: Sequence[Row]) -> tuple[list[str], list[str], list[SpanRef
     return threads, runs, spans
 
 
-def _spans_of(store: SqliteTraceStore, trace_ids: set[str]) -> int:
+def _spans_of(store: TraceStore, trace_ids: set[str]) -> int:
     if not trace_ids:
         return 0
     return store.summary(Query((any_of(Field.TRACE, sorted(trace_ids)),))).sums.totals.spans
 
 
-def _pages(store: SqliteTraceStore, selection: Selection) -> Iterator[Sequence[Row]]:
+def _pages(store: TraceStore, selection: Selection) -> Iterator[Sequence[Row]]:
     """Yield the existing rows of a selection page by page."""
     read: Callable[..., Page[Row]] = {
         Rows.THREADS: store.threads,
@@ -171,7 +171,7 @@ def _pages(store: SqliteTraceStore, selection: Selection) -> Iterator[Sequence[R
             yield _spans(store, spans)
 
 
-def _spans(store: SqliteTraceStore, spans: set[SpanReference]) -> Sequence[ListedSpan]:
+def _spans(store: TraceStore, spans: set[SpanReference]) -> Sequence[ListedSpan]:
     """Return the spans with these ids.
 
     The query may also match other spans: a trace can have a span with the id of a span that is

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Query, Sort
 
 _PAGE = 200
 
 
-def whole_spans(
-    store: SqliteTraceStore, query: Query, *, newest_first: bool = False
-) -> Iterator[Span]:
+def whole_spans(store: TraceStore, query: Query, *, newest_first: bool = False) -> Iterator[Span]:
     """Yield every matching span in order of time. The store reads one page at a time."""
     sort = Sort(ascending=not newest_first)
     cursor: str | None = None

@@ -10,7 +10,7 @@ from treadle.errors import NotFoundError
 from treadle.ids import is_last
 from treadle.spans.span import Span, SpanReference, Trace
 from treadle.traces.query import Field, Query, Sort, any_of
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.trace_store import TraceStore
 
 _PAGE = 100
 
@@ -44,7 +44,7 @@ def span_subject(reference: SpanReference) -> Subject:
     return Subject(SubjectKind.SPAN, "/".join(quote(each, safe="") for each in reference))
 
 
-def find_subject(store: SqliteTraceStore, reference: str) -> Subject:
+def find_subject(store: TraceStore, reference: str) -> Subject:
     """Return the subject that `reference` names.
 
     `reference` is LAST for the trace that started last, a whole id, or a prefix of the id of a
@@ -72,7 +72,7 @@ def span_ids(reference: str) -> SpanReference | None:
     return SpanReference(unquote(trace), unquote(span))
 
 
-def traces_of(store: SqliteTraceStore, subject: Subject) -> Iterator[Trace]:
+def traces_of(store: TraceStore, subject: Subject) -> Iterator[Trace]:
     """Yield the trace, or the run, or each run of the thread in order of time.
 
     Each run is one `Trace` with the spans of all its traces. For a span, the trace has only the
@@ -89,7 +89,7 @@ def traces_of(store: SqliteTraceStore, subject: Subject) -> Iterator[Trace]:
             yield _part_of_trace(store, subject.id)
 
 
-def _part_of_trace(store: SqliteTraceStore, reference: str) -> Trace:
+def _part_of_trace(store: TraceStore, reference: str) -> Trace:
     ids = span_ids(reference)
     assert ids is not None  # `span_subject` made the id
     trace = store.trace(ids.trace_id)
@@ -106,7 +106,7 @@ def _part_of_trace(store: SqliteTraceStore, reference: str) -> Trace:
     return Trace(trace.trace_id, spans, trace.same_calls)
 
 
-def _runs_of(store: SqliteTraceStore, thread_id: str) -> Iterator[Trace]:
+def _runs_of(store: TraceStore, thread_id: str) -> Iterator[Trace]:
     query = Query((any_of(Field.THREAD, [thread_id]),))
     cursor: str | None = None
     found = False

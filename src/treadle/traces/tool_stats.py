@@ -1,8 +1,8 @@
 """Statistics of the calls of each tool: outcomes and latencies, from the database."""
 
-import sqlite3
 from dataclasses import dataclass, field
 
+from treadle.database import Connection
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanStatus
 
 _COUNTS = """
@@ -53,7 +53,7 @@ class ToolStats:
         return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
-def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> list[ToolStats]:
+def tool_stats(connection: Connection, since_us: int, until_us: int) -> list[ToolStats]:
     """Return the statistics of every tool that was called in the period, sorted by name.
 
     The period includes `since_us` and excludes `until_us`. Both are in Unix microseconds.
@@ -76,7 +76,7 @@ def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> 
 
 
 def _set_latencies(
-    connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int, int], count: int
+    connection: Connection, stats: ToolStats, call: tuple[str, int, int], count: int
 ) -> None:
     """Set the median, the 95th percentile and the maximum. Each is the latency of a real call.
 

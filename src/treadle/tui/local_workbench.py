@@ -67,7 +67,7 @@ class LocalWorkbench(Workbench):
         self.warnings = tuple(app.warnings)
         self.terminal = app.settings.terminal
         self._permissions = Permissions(app)
-        self._check_runs = CheckRuns(app.root, app.settings, app.env, app.clock)
+        self._check_runs = CheckRuns(app.root, app.settings, app.env, app.clock, app.stores)
 
     @classmethod
     @asynccontextmanager

@@ -5,13 +5,11 @@ request to a page through this file. The server of the page reads the file at in
 """
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
-from treadle.database import FAST, Database, Schema
+from treadle.database import FAST, Connection, Schema, StoreAddress, open_database
 from treadle.errors import UsageError
 from treadle.secrets import redact
 from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, SavedView, UiState, View
@@ -92,8 +90,8 @@ class UiStore:
     cannot use the file.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA)
+    def __init__(self, address: StoreAddress) -> None:
+        self._database = open_database(address, SCHEMA)
 
     def close(self) -> None:
         """Close the file, if it was opened."""
@@ -268,7 +266,7 @@ class UiStore:
             return deleted
 
 
-def _state(connection: sqlite3.Connection) -> UiState:
+def _state(connection: Connection) -> UiState:
     revision, changed_by, location, experiment_id, filters = connection.execute(
         "SELECT revision, changed_by, location, experiment_id, label_filters FROM state"
     ).fetchone()
@@ -283,7 +281,7 @@ def _state(connection: sqlite3.Connection) -> UiState:
     )
 
 
-def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> None:
+def _write(connection: Connection, before: UiState, change: Change) -> None:
     filters = {**before.label_filters, **change.label_filters}
     experiment = before.experiment_id if change.experiment_id is None else change.experiment_id
     connection.execute(
@@ -308,7 +306,7 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
     )
 
 
-def _announce_views(connection: sqlite3.Connection) -> None:
+def _announce_views(connection: Connection) -> None:
     """Increase the revision, so that pages read the saved views again."""
     connection.execute("UPDATE state SET revision = revision + 1, changed_by = NULL")
 

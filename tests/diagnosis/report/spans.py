@@ -9,7 +9,7 @@ from typing import Any
 from treadle.diagnosis.evidence import SpanReference
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 BEGIN = 1_790_000_000_000_000
 MS = 1_000
@@ -99,9 +99,9 @@ def run(ms: int | None = 10_000, **rest: Any) -> Span:
     return span("run", kind=SpanKind.RUN, name="answer", ms=ms, **rest)
 
 
-def stored(folder: Path, spans: Sequence[Span]) -> closing[SqliteTraceStore]:
+def stored(folder: Path, spans: Sequence[Span]) -> closing[TraceStore]:
     """A store with these spans, which closes at the end of the context."""
-    store = SqliteTraceStore.open(folder / "traces.db")
+    store = TraceStore.open(folder / "traces.db")
     store.write(spans).result()
     return closing(store)
 

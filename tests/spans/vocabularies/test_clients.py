@@ -16,7 +16,7 @@ from bench.clients.truth import CONTEXT_QUERIES, ComparedPart, Part, compare
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_json, decode_log_json
 from treadle.spans.vocabularies.mapper import map_spans
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query.language import parse_query
 
 FOLDER = Path(__file__).parent / "clients"
@@ -32,7 +32,7 @@ def recording(client: str) -> dict[str, Any]:
 
 def compared(client: str, folder: Path) -> list[ComparedPart]:
     recorded = recording(client)
-    store = SqliteTraceStore.open(folder / "traces.db")
+    store = TraceStore.open(folder / "traces.db")
     try:
         body = json.dumps(recorded["request"]).encode()
         if "logs" in recorded:
@@ -57,7 +57,7 @@ def compared(client: str, folder: Path) -> list[ComparedPart]:
     return list(compare(rows, parts, recorded["lacks"]))
 
 
-def _found(store: SqliteTraceStore, query: str) -> set[str]:
+def _found(store: TraceStore, query: str) -> set[str]:
     return {row.span_id for row in store.spans(parse_query(query, now_us=0), limit=1_000).data}
 
 

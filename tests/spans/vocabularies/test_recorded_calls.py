@@ -15,7 +15,7 @@ import pytest
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_json, decode_log_json
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 FOLDER = Path(__file__).parent / "recorded"
 FILES = sorted(file.stem for file in FOLDER.glob("*.json"))
@@ -23,7 +23,7 @@ FILES = sorted(file.stem for file in FOLDER.glob("*.json"))
 
 def stored_spans(recorded: Mapping[str, Any], folder: Path) -> dict[str, Span]:
     """The spans of a recording, as the store returns them."""
-    store = SqliteTraceStore.open(folder / "traces.db")
+    store = TraceStore.open(folder / "traces.db")
     try:
         for name, decode in (("logs", decode_log_json), ("request", decode_json)):
             if name in recorded:

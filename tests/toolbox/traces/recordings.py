@@ -18,7 +18,7 @@ from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 BEGIN = 1_790_000_000_000_000
 """The beginning of recordings, in Unix microseconds."""
@@ -29,7 +29,7 @@ SECOND = 1_000_000
 class Recordings:
     """A store of spans and its tools behind the real bus and executor."""
 
-    store: SqliteTraceStore
+    store: TraceStore
     root: Path
     rules: Sequence[Rule] = ()
     connect: Callable[[], Awaitable[ChatModel]] | None = None
@@ -62,9 +62,9 @@ class Recordings:
             return await asyncio.wait_for(executor.call(name, arguments), 60)
 
 
-def opened(folder: Path) -> closing[SqliteTraceStore]:
+def opened(folder: Path) -> closing[TraceStore]:
     """An empty store, which closes at the end of the context."""
-    return closing(SqliteTraceStore.open(folder / "traces.db"))
+    return closing(TraceStore.open(folder / "traces.db"))
 
 
 def model_call(

@@ -26,10 +26,10 @@ from treadle.spans.span import (
     SpanStatus,
 )
 from treadle.spans.span_writer import StoreBusyError
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.store.results import Deleted
 
-Engine = Callable[[], SqliteTraceStore]
+Engine = Callable[[], TraceStore]
 
 PICTURE = base64.b64encode(random.Random(7).randbytes(3_001)).decode()
 
@@ -87,13 +87,13 @@ ODD_TEXTS = [
 
 
 class Contract:
-    """The promises of `treadle.traces.SqliteTraceStore`."""
+    """The promises of `treadle.traces.TraceStore`."""
 
     @pytest.fixture
-    def store(self, engine: Engine) -> SqliteTraceStore:
+    def store(self, engine: Engine) -> TraceStore:
         return engine()
 
-    def test_a_span_comes_back_as_it_was_written(self, store: SqliteTraceStore) -> None:
+    def test_a_span_comes_back_as_it_was_written(self, store: TraceStore) -> None:
         store.write([full_span()]).result()
 
         assert store.span("t", "s") == full_span()
@@ -102,7 +102,7 @@ class Contract:
         assert store.span("other", "s") is None
 
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
-    def test_any_text_comes_back_byte_for_byte(self, store: SqliteTraceStore, text: str) -> None:
+    def test_any_text_comes_back_byte_for_byte(self, store: TraceStore, text: str) -> None:
         odd = full_span(
             name=text[:900],
             span_id=text[:200],
@@ -118,7 +118,7 @@ class Contract:
 
         assert store.span("t", text[:200]) == odd
 
-    def test_twenty_megabytes_in_one_attribute_come_back(self, store: SqliteTraceStore) -> None:
+    def test_twenty_megabytes_in_one_attribute_come_back(self, store: TraceStore) -> None:
         large = full_span(attributes={"large": "0123456789" * 2_000_000})
         store.write([large]).result()
 
@@ -135,9 +135,7 @@ class Contract:
         assert engine().span("t", "s") == full_span()
 
     @pytest.mark.parametrize("order", ["pf", "fp", "pfpf", "fppf"])
-    def test_the_more_complete_version_wins_as_a_whole(
-        self, store: SqliteTraceStore, order: str
-    ) -> None:
+    def test_the_more_complete_version_wins_as_a_whole(self, store: TraceStore, order: str) -> None:
         partial = full_span(end_us=None, labels=("only here",), output=None)
         final = full_span(labels=(), attributes={})
         for letter in order:
@@ -146,7 +144,7 @@ class Contract:
         assert store.trace("t").spans == (final,)
         assert store.labels().data == ()
 
-    def test_usage_of_repeated_versions_counts_once(self, store: SqliteTraceStore) -> None:
+    def test_usage_of_repeated_versions_counts_once(self, store: TraceStore) -> None:
         model = replace(span("m", kind=SpanKind.MODEL), tokens=Usage(input=7, output=3), cost=0.5)
         store.write([model, model]).result()
         store.write([model]).result()
@@ -156,7 +154,7 @@ class Contract:
         assert totals.cost == 0.5
 
     def test_a_version_that_starts_at_another_time_takes_the_place_of_the_first(
-        self, store: SqliteTraceStore
+        self, store: TraceStore
     ) -> None:
         early = span("s", start_us=1_000, end_us=None)
         late = span("s", start_us=9_000, end_us=9_500)
@@ -166,14 +164,14 @@ class Contract:
         assert [one.span_id for one in store.trace("trace").spans] == ["other", "s"]
         assert store.runs().data[0].start_us == 5_000
 
-    def test_times_of_any_size_can_be_kept(self, store: SqliteTraceStore) -> None:
+    def test_times_of_any_size_can_be_kept(self, store: TraceStore) -> None:
         starts = [0, -1, -(2**62), 2**62, 253_402_300_799_999_999, 1_000]
         odd = [span(f"s{place}", start_us=start, end_us=0) for place, start in enumerate(starts)]
         store.write(odd).result()
 
         assert sorted(one.start_us for one in store.trace("trace").spans) == sorted(starts)
 
-    def test_spans_that_all_start_at_once_are_all_kept(self, store: SqliteTraceStore) -> None:
+    def test_spans_that_all_start_at_once_are_all_kept(self, store: TraceStore) -> None:
         for batch in range(5):
             store.write(
                 [span(f"s{batch}/{number}", start_us=0) for number in range(1_000)]
@@ -181,7 +179,7 @@ class Contract:
 
         assert len(store.trace("trace").spans) == 5_000
 
-    def test_runs_and_threads_follow_from_what_spans_name(self, store: SqliteTraceStore) -> None:
+    def test_runs_and_threads_follow_from_what_spans_name(self, store: TraceStore) -> None:
         store.write([span("child", "root", trace_id="t1"), span("s", trace_id="t2")]).result()
         assert {run.run_id for run in store.runs().data} == {"t1", "t2"}
 
@@ -194,7 +192,7 @@ class Contract:
         assert (thread.thread_id, thread.runs) == ("thread", 1)
 
     def test_the_thread_that_the_root_names_is_the_thread_of_the_trace(
-        self, store: SqliteTraceStore
+        self, store: TraceStore
     ) -> None:
         child = replace(span("child", "root", start_us=5), thread_id="automatic")
         root = replace(span("root", start_us=3), thread_id="thread")
@@ -205,9 +203,7 @@ class Contract:
             found += [run.thread_id for run in store.runs().data]
         assert found == ["automatic", "thread", "automatic"]
 
-    def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(
-        self, store: SqliteTraceStore
-    ) -> None:
+    def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(self, store: TraceStore) -> None:
         older, newer = "0193aaaaaaaa70008000000000000001", "0193bbbbbbbb70008000000000000002"
         with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
             store.trace("LAST")
@@ -223,9 +219,7 @@ class Contract:
             with pytest.raises(NotFoundError, match="There is no trace"):
                 store.trace(unknown)
 
-    def test_changes_list_each_span_once_in_the_order_of_writing(
-        self, store: SqliteTraceStore
-    ) -> None:
+    def test_changes_list_each_span_once_in_the_order_of_writing(self, store: TraceStore) -> None:
         begun = store.changes(None)
         assert begun.spans == ()
         store.write([span("a", end_us=None), span("b")]).result()
@@ -237,7 +231,7 @@ class Contract:
         assert not found.more
         assert store.changes(found.newest).spans == ()
 
-    def test_changes_come_in_parts(self, store: SqliteTraceStore) -> None:
+    def test_changes_come_in_parts(self, store: TraceStore) -> None:
         store.write([span(f"s{number}") for number in range(5)]).result()
 
         first = store.changes(0, limit=3)
@@ -247,7 +241,7 @@ class Contract:
         assert (len(second.spans), second.more) == (2, False)
         assert second.newest == store.changes(None).newest
 
-    def test_less_complete_version_changes_nothing(self, store: SqliteTraceStore) -> None:
+    def test_less_complete_version_changes_nothing(self, store: TraceStore) -> None:
         store.write([span("a")]).result()
         newest = store.changes(None).newest
         store.write([span("a", end_us=None)]).result()
@@ -255,7 +249,7 @@ class Contract:
 
         assert store.changes(None).newest == newest
 
-    def test_revisions_are_never_given_twice(self, store: SqliteTraceStore) -> None:
+    def test_revisions_are_never_given_twice(self, store: TraceStore) -> None:
         store.write([span("a")]).result()
         newest = store.changes(None).newest
         store.delete(traces=["trace"])
@@ -263,7 +257,7 @@ class Contract:
 
         assert [one.span_id for one in store.changes(newest).spans] == ["b"]
 
-    def test_listeners_hear_the_newest_revision(self, store: SqliteTraceStore) -> None:
+    def test_listeners_hear_the_newest_revision(self, store: TraceStore) -> None:
         heard: list[int] = []
         store.on_commit(heard.append)
         store.write([span("a")]).result()
@@ -272,15 +266,13 @@ class Contract:
 
         assert heard[0] == 1
 
-    def test_what_was_redacted_is_counted(self, store: SqliteTraceStore) -> None:
+    def test_what_was_redacted_is_counted(self, store: TraceStore) -> None:
         store.write([span("a")], redacted={"github": 2, "aws": 1}).result()
         store.write([span("b")], redacted={"github": 1}).result()
 
         assert store.redactions() == {"aws": 1, "github": 3}
 
-    def test_too_much_at_once_is_refused_and_nothing_of_it_kept(
-        self, store: SqliteTraceStore
-    ) -> None:
+    def test_too_much_at_once_is_refused_and_nothing_of_it_kept(self, store: TraceStore) -> None:
         many = [span(f"s{number}", start_us=number) for number in range(10_001)]
         others = [replace(one, trace_id="other") for one in many]
         held = Event()
@@ -298,7 +290,7 @@ class Contract:
         accepted.result()
         assert [run.trace_id for run in store.runs().data] == ["trace"]
 
-    def test_invalid_span_does_not_affect_others(self, store: SqliteTraceStore) -> None:
+    def test_invalid_span_does_not_affect_others(self, store: TraceStore) -> None:
         futures = [
             store.write([span("good 1")]),
             store.write([span("ill", start_us=2**70)]),
@@ -310,7 +302,7 @@ class Contract:
         assert failures == [type(None), StoreError, type(None)]
         assert {one.span_id for one in store.trace("trace").spans} == {"good 1", "good 2"}
 
-    def test_attributes_nested_without_end_fail_alone(self, store: SqliteTraceStore) -> None:
+    def test_attributes_nested_without_end_fail_alone(self, store: TraceStore) -> None:
         for depth in (20, 400, 990, 100_000):
             deep: list[JsonValue] = []
             for _ in range(depth):
@@ -320,7 +312,7 @@ class Contract:
             assert kept == (depth < 500) or depth == 990
             assert (store.span("t", str(depth)) is not None) == kept
 
-    def test_many_threads_may_write_and_read_at_once(self, store: SqliteTraceStore) -> None:
+    def test_many_threads_may_write_and_read_at_once(self, store: TraceStore) -> None:
         failures: list[Exception] = []
 
         def work(name: str) -> None:
@@ -340,7 +332,7 @@ class Contract:
         assert failures == []
         assert len(store.trace("trace").spans) == 120
 
-    def test_deleting_takes_threads_runs_and_traces(self, store: SqliteTraceStore) -> None:
+    def test_deleting_takes_threads_runs_and_traces(self, store: TraceStore) -> None:
         for number in range(8):
             one = span("s", trace_id=f"t{number}")
             store.write(

@@ -1,9 +1,9 @@
 """What the tables of a store hold, comparable whatever the order in which it was written."""
 
-import sqlite3
 from collections.abc import Sequence
 
-from treadle.traces import SqliteTraceStore
+from treadle.database import Connection
+from treadle.traces import TraceStore
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTER_NAMES
 
@@ -44,7 +44,7 @@ _COUNTED = (
 )
 
 
-def dump(store: SqliteTraceStore, words: Sequence[str] = ()) -> dict[str, list[str]]:
+def dump(store: TraceStore, words: Sequence[str] = ()) -> dict[str, list[str]]:
     """The rows of every table, and which spans are found by which word; and that they fit."""
     with store.reader() as connection:
         found = {name: _rows(connection, statement) for name, statement in _TABLES.items()}
@@ -63,5 +63,5 @@ def dump(store: SqliteTraceStore, words: Sequence[str] = ()) -> dict[str, list[s
     return found
 
 
-def _rows(connection: sqlite3.Connection, statement: str) -> list[str]:
+def _rows(connection: Connection, statement: str) -> list[str]:
     return sorted(map(repr, connection.execute(statement)))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.traces.store.contract import full_span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.store import blobs
 from treadle.traces.store.attachments import SHORTEST, attachments
 from treadle.traces.store.results import Blob
@@ -24,13 +24,13 @@ ENCODED = base64.b64encode(PNG).decode()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
 
-def stored(store: SqliteTraceStore) -> tuple[int, int]:
+def stored(store: TraceStore) -> tuple[int, int]:
     """How many blobs there are, and how many bytes they hold before compression."""
     with store.reader() as connection:
         found = connection.execute("SELECT count(*), coalesce(sum(size), 0) FROM blobs").fetchone()
@@ -45,7 +45,7 @@ def stored(store: SqliteTraceStore) -> tuple[int, int]:
     ],
 )
 def test_an_image_of_fifty_requests_is_kept_once(
-    store: SqliteTraceStore, part: dict[str, object]
+    store: TraceStore, part: dict[str, object]
 ) -> None:
     spans = [
         full_span(
@@ -68,12 +68,12 @@ def test_an_image_of_fifty_requests_is_kept_once(
             assert ENCODED[:50] not in text
 
 
-def test_blobs_that_do_not_exist_are_none(store: SqliteTraceStore) -> None:
+def test_blobs_that_do_not_exist_are_none(store: TraceStore) -> None:
     assert store.blob("00" * 32) is None
     assert store.blob("not a hash") is None
 
 
-def test_a_growing_conversation_is_kept_about_once(store: SqliteTraceStore) -> None:
+def test_a_growing_conversation_is_kept_about_once(store: TraceStore) -> None:
     words = [RANDOM.choice(["alpha", "beta", "gamma", "delta"]) for _ in range(40_000)]
     messages = [
         {"role": ("user", "assistant")[turn % 2], "content": " ".join(words[turn * 500 :][:500])}

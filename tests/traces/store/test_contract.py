@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.traces.store.contract import Contract, Engine
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 
 class TestSqlite(Contract):
     @pytest.fixture
     def engine(self, tmp_path: Path) -> Iterator[Engine]:
-        opened: list[SqliteTraceStore] = []
+        opened: list[TraceStore] = []
 
-        def open_again() -> SqliteTraceStore:
-            opened.append(SqliteTraceStore.open(tmp_path / "traces.db"))
+        def open_again() -> TraceStore:
+            opened.append(TraceStore.open(tmp_path / "traces.db"))
             return opened[-1]
 
         yield open_again

@@ -11,7 +11,7 @@ from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.store.deletion import Deleter
 from treadle.traces.store.results import Deleted
 
@@ -19,8 +19,8 @@ IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
@@ -53,21 +53,19 @@ def a_trace(number: int, count: int = 6, word: str = "") -> list[Span]:
     ]
 
 
-def whole_files(store: SqliteTraceStore) -> bytes:
-    return b"".join(
-        path.read_bytes() for path in sorted(store.path.parent.iterdir()) if path.is_file()
-    )
+def whole_files(store: TraceStore) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(store.folder.iterdir()) if path.is_file())
 
 
 @pytest.mark.parametrize(
     "gone", [{"threads": ["thread1"]}, {"runs": ["run2", "run3"]}, {"traces": ["t2", "t3", "no"]}]
 )
 def test_what_is_deleted_leaves_everything_as_if_it_had_never_come(
-    store: SqliteTraceStore, tmp_path: Path, gone: dict[str, list[str]]
+    store: TraceStore, tmp_path: Path, gone: dict[str, list[str]]
 ) -> None:
     for number in range(6):
         store.write(a_trace(number)).result()
-    other = SqliteTraceStore.open(tmp_path / "other" / "traces.db")
+    other = TraceStore.open(tmp_path / "other" / "traces.db")
     for number in (0, 1, 4, 5):
         other.write(a_trace(number)).result()
 
@@ -79,7 +77,7 @@ def test_what_is_deleted_leaves_everything_as_if_it_had_never_come(
     other.close()
 
 
-def test_deleted_words_are_no_longer_in_the_files(store: SqliteTraceStore) -> None:
+def test_deleted_words_are_no_longer_in_the_files(store: TraceStore) -> None:
     word = "xylophonist"
     for number in range(40):
         secret = word if number == 20 else "plain"
@@ -94,7 +92,7 @@ def test_deleted_words_are_no_longer_in_the_files(store: SqliteTraceStore) -> No
     assert b"label 21 plain" in whole_files(store)
 
 
-def test_an_attachment_stays_while_something_uses_it(store: SqliteTraceStore) -> None:
+def test_an_attachment_stays_while_something_uses_it(store: TraceStore) -> None:
     store.write([*a_trace(0), *a_trace(1)]).result()
     assert len(dump(store)["blobs"]) == 1
     store.delete(traces=["t0"])
@@ -107,7 +105,7 @@ def test_an_attachment_stays_while_something_uses_it(store: SqliteTraceStore) ->
     assert all(rows == [] for rows in dump(store).values())
 
 
-def test_large_traces_go_in_steps_and_writing_goes_on(store: SqliteTraceStore) -> None:
+def test_large_traces_go_in_steps_and_writing_goes_on(store: TraceStore) -> None:
     store.write(a_trace(0, count=1_300)).result()
     store.write(a_trace(1)).result()
 
@@ -118,7 +116,7 @@ def test_large_traces_go_in_steps_and_writing_goes_on(store: SqliteTraceStore) -
     assert len(store.trace("t2").spans) == 6
 
 
-def test_old_traces_are_pruned_by_their_end(store: SqliteTraceStore) -> None:
+def test_old_traces_are_pruned_by_their_end(store: TraceStore) -> None:
     for number in range(6):
         store.write(a_trace(number)).result()
     limit = a_trace(3)[0].start_us
@@ -140,7 +138,7 @@ def test_old_traces_are_pruned_by_their_end(store: SqliteTraceStore) -> None:
     assert store.prune(before_us=limit) == Deleted(0, 0, 0)
 
 
-def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: SqliteTraceStore) -> None:
+def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: TraceStore) -> None:
     for number in range(300):
         store.write(a_trace(number)).result()
     with store.reader() as connection:
@@ -158,11 +156,11 @@ def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: SqliteTraceStor
     with store.reader() as connection:
         (oldest,) = connection.execute("SELECT min(start_us) FROM traces").fetchone()
     assert oldest == a_trace(deleted.traces)[0].start_us
-    assert store.path.stat().st_size < pages * size * 2 // 3
+    assert (store.folder / "traces.db").stat().st_size < pages * size * 2 // 3
 
 
 def test_what_a_crash_left_of_deleted_words_goes_with_the_next_deletion(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = "xylophonist"
     for number in range(4):

@@ -13,7 +13,7 @@ from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.spans.span import ANALYST_LABEL, BUDGET_LABEL, Span, SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import GroupBy
 from treadle.traces.query.language import parse_query
 
@@ -27,14 +27,14 @@ CALL = replace(
 STEP = replace(span("step", "root", kind=SpanKind.AGENT), labels=("alpha", "beta"))
 
 
-def stored(folder: Path, spans: Sequence[Span]) -> SqliteTraceStore:
-    store = SqliteTraceStore.open(folder / "traces.db")
+def stored(folder: Path, spans: Sequence[Span]) -> TraceStore:
+    store = TraceStore.open(folder / "traces.db")
     for one in spans:
         store.write([one]).result()
     return store
 
 
-def costs(store: SqliteTraceStore) -> dict[str, float | None]:
+def costs(store: TraceStore) -> dict[str, float | None]:
     groups = store.groups(GroupBy.LABEL).data
     return {str(group.value): group.sums.totals.cost for group in groups}
 
@@ -109,5 +109,5 @@ def test_spans_of_an_earlier_version_inherit_labels(tmp_path: Path) -> None:
         marks = ", ".join("?" * len(kept))
         connection.execute(f"REPLACE INTO rollups VALUES ({marks})", kept)
         connection.execute("PRAGMA user_version = 11")
-    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
         assert dump(store) == expected

@@ -10,7 +10,7 @@ from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.spans.span import REPOSITORY_LABEL, Span, SpanKind, SpanReference
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import GroupBy
 
 ROOT = replace(span("root", kind=SpanKind.RUN, end_us=9_000), run_id="r", thread_id="t")
@@ -24,14 +24,14 @@ CALL = replace(
 TRACE = ROOT.trace_id
 
 
-def stored(folder: Path, *spans: Span) -> SqliteTraceStore:
-    store = SqliteTraceStore.open(folder / "traces.db")
+def stored(folder: Path, *spans: Span) -> TraceStore:
+    store = TraceStore.open(folder / "traces.db")
     for one in spans:
         store.write([one]).result()
     return store
 
 
-def labels(store: SqliteTraceStore) -> dict[str, tuple[str, ...]]:
+def labels(store: TraceStore) -> dict[str, tuple[str, ...]]:
     return {each.span_id: each.labels for each in store.spans().data}
 
 

@@ -18,7 +18,7 @@ from treadle.spans import span_versions
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_log_json
 from treadle.spans.span import Span, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 CALL = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
 USED = {"gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 2}
@@ -44,7 +44,7 @@ ARRIVALS = [FINISHED, UNFINISHED, ROOT, *(one for each in EVENTS for one in of_l
 
 
 def stored(folder: Path, batches: list[list[Span]]) -> Span:
-    store = SqliteTraceStore.open(folder / "traces.db")
+    store = TraceStore.open(folder / "traces.db")
     try:
         for batch in batches:
             store.write(batch).result()
@@ -127,7 +127,7 @@ def test_secrets_in_logs_are_redacted(tmp_path: Path) -> None:
             at=3,
         ),
     ]
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     try:
         store.write([FINISHED]).result()
         _, done = ingest(json.dumps(records.request(*sent)).encode(), decode_log_json, store)

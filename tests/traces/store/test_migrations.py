@@ -16,7 +16,7 @@ from tests.traces.store.queries.random_spans import random_span
 from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import MetadataKey
 from treadle.traces.store import span_merge
 from treadle.traces.store.migrations import VERSION
@@ -59,7 +59,7 @@ def test_what_older_versions_recorded_is_taken_over_whole(tmp_path: Path, form: 
     path = tmp_path / "traces.db"
     write_old_file(path, SPANS, form)
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     kept = [store.span(one.trace_id, one.span_id) for one in SPANS]
     (stats,) = store.tool_stats()
     with store.reader() as connection:
@@ -83,10 +83,10 @@ def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
         span_merge.merge(connection, prepare(SPANS), SpanKeys())
         connection.execute("PRAGMA user_version = 3")
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     kept = [store.span(one.trace_id, one.span_id) for one in SPANS]
     store.close()
-    SqliteTraceStore.open(tmp_path / "new.db").close()
+    TraceStore.open(tmp_path / "new.db").close()
 
     assert kept == SPANS
     assert everything_in(path) == everything_in(tmp_path / "new.db")
@@ -103,7 +103,7 @@ def test_a_column_that_an_older_file_lacks_is_added_and_computed(
     tmp_path: Path, table: str, lost: list[str]
 ) -> None:
     path = tmp_path / "traces.db"
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     random = Random(3)
     store.write([*SPANS, full_span(), *(random_span(random) for _ in range(100))]).result()
     written = dump(store)
@@ -114,7 +114,7 @@ def test_a_column_that_an_older_file_lacks_is_added_and_computed(
                 connection.execute(f"ALTER TABLE {name} DROP COLUMN {column}")
         connection.execute(f"PRAGMA user_version = {VERSION - 1}")
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     added = dump(store)
     store.close()
 
@@ -138,11 +138,11 @@ def test_a_migration_that_dies_leaves_the_file_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(span_merge, "merge", die)
         with pytest.raises(KeyboardInterrupt):
-            SqliteTraceStore.open(path)
+            TraceStore.open(path)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         assert connection.execute("SELECT count(*) FROM spans").fetchone() == (4,)
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     assert len(store.trace("trace").spans) == 3
     store.close()
 
@@ -150,9 +150,9 @@ def test_a_migration_that_dies_leaves_the_file_as_it_was(
 OPENER = """
 import sys
 from pathlib import Path
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 sys.stdin.readline()
-store = SqliteTraceStore.open(Path(sys.argv[1]))
+store = TraceStore.open(Path(sys.argv[1]))
 print(len(store.trace("trace").spans))
 store.close()
 """
@@ -186,7 +186,7 @@ def test_calls_that_an_earlier_form_counted_twice_are_counted_once(tmp_path: Pat
     client = span("client", kind=SpanKind.MODEL)
     client = replace(client, tokens=Usage(input=10), cost=0.5)
     gateway = replace(client, span_id="gateway", parent_id="http")
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([client, span("http", "client", kind=SpanKind.OTHER), gateway]).result()
     store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -197,7 +197,7 @@ def test_calls_that_an_earlier_form_counted_twice_are_counted_once(tmp_path: Pat
             )
         connection.execute("DROP INDEX steps_by_parent")
         connection.execute("PRAGMA user_version = 6")
-    SqliteTraceStore.open(path).close()
+    TraceStore.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         for table in ("traces", "runs", "threads", "rollups"):
             found = connection.execute(
@@ -212,7 +212,7 @@ def test_embeddings_of_an_earlier_form_are_counted(tmp_path: Path) -> None:
     outer = span("outer", kind=SpanKind.EMBEDDING)
     inner = replace(span("inner", "outer", kind=SpanKind.EMBEDDING), cost=0.5)
     inner = replace(inner, tokens=Usage(input=10), labels=("beta",))
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([outer, inner]).result()
     expected = dump(store, ())
     store.close()
@@ -224,7 +224,7 @@ def test_embeddings_of_an_earlier_form_are_counted(tmp_path: Path) -> None:
                 " metered = 0"
             )
         connection.execute("PRAGMA user_version = 7")
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     assert dump(store, ()) == expected
     assert store.summary().sums.totals.cost == 0.5
     store.close()
@@ -234,13 +234,13 @@ def test_users_of_earlier_records_are_read_from_their_attributes(tmp_path: Path)
     path = tmp_path / "traces.db"
     attributes = {"user.id": "alice", "metadata": '{"tenant": "acme"}'}
     root = replace(span("root"), attributes=attributes)
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([root, span("call", "root", kind=SpanKind.MODEL)]).result()
     store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA user_version = 10")
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     (group,) = store.groups(MetadataKey("tenant")).data
     kept = store.span("trace", "root")
     store.close()
@@ -256,7 +256,7 @@ def test_faults_of_earlier_records_are_counted(tmp_path: Path) -> None:
         replace(span("tool", "run", kind=SpanKind.TOOL), status=SpanStatus.ERROR),
         replace(span("tool", trace_id="another", kind=SpanKind.TOOL), status=SpanStatus.ERROR),
     ]
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([*failed, *SPANS[1:]]).result()
     written = dump(store)
     assert sorted(run.sums.faults for run in store.runs().data) == [1, 2]
@@ -269,14 +269,14 @@ def test_faults_of_earlier_records_are_counted(tmp_path: Path) -> None:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN faults")
         connection.execute("PRAGMA user_version = 13")
 
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     assert dump(store) == written
     store.close()
 
 
 def test_open_store_refuses_to_write_after_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "traces.db"
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         store.write([span("before")]).result()
         with closing(sqlite3.connect(path)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -20,7 +20,7 @@ from tests.traces.store.dumps import dump
 from treadle.display.trace_tree import view_trace
 from treadle.events.types import Usage
 from treadle.spans.span import SameCall, Span, SpanKind, SpanReference, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query.language import parse_query
 from treadle.traces.store.queries.skeletons import Flag
 
@@ -63,14 +63,14 @@ RECORDED = call(
 )
 
 
-def stored(folder: Path, spans: Sequence[Span]) -> SqliteTraceStore:
-    store = SqliteTraceStore.open(folder / "traces.db")
+def stored(folder: Path, spans: Sequence[Span]) -> TraceStore:
+    store = TraceStore.open(folder / "traces.db")
     for one in spans:
         store.write([one]).result()
     return store
 
 
-def counted_in(store: SqliteTraceStore) -> set[tuple[str, str]]:
+def counted_in(store: TraceStore) -> set[tuple[str, str]]:
     return {(each.trace_id, each.span_id) for each in store.spans().data if each.counted}
 
 
@@ -258,7 +258,7 @@ def test_store_of_an_earlier_version_is_matched(tmp_path: Path) -> None:
                 " priced = spans"
             )
         connection.execute("PRAGMA user_version = 8")
-    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
         assert dump(store) == expected
 
 
@@ -330,7 +330,7 @@ def test_every_order_of_arrival_gives_the_same_sums(
 ) -> None:
     waiting = [*spans, *seed.sample(spans, seed.randrange(len(spans)))]
     seed.shuffle(waiting)
-    with closing(SqliteTraceStore.open(tmp_path_factory.mktemp("a") / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path_factory.mktemp("a") / "traces.db")) as store:
         while waiting:
             size = seed.randint(1, len(waiting))
             store.write(waiting[:size]).result()
@@ -342,7 +342,7 @@ def test_every_order_of_arrival_gives_the_same_sums(
         listed = {(each.trace_id, each.span_id): each.same_call for each in store.spans().data}
         total = store.summary().sums.totals
         counted = counted_in(store)
-    with closing(SqliteTraceStore.open(tmp_path_factory.mktemp("b") / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path_factory.mktemp("b") / "traces.db")) as store:
         store.write(spans).result()
         assert dump(store) == rows
     innermost = naive_counted(kept)

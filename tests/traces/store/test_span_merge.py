@@ -19,7 +19,7 @@ from tests.traces.store.queries.naive import naive_faults
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus, more_complete
 from treadle.spans.totals import totals
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 WORDS = ["alpha", "beta", "gamma"]
 HOUR_US = 3_600_000_000
@@ -66,7 +66,7 @@ def versions(draw: st.DrawFn) -> Span:
 
 def written(batches: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         for batch in batches:
             store.write(batch).result()
         rows = dump(store, WORDS)
@@ -114,7 +114,7 @@ def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
         key = (one.trace_id, one.span_id)
         best[key] = more_complete(best.get(key, one), one)
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         for one in arriving:
             store.write([one]).result()
         kept = {key: store.span(*key) for key in best}
@@ -147,7 +147,7 @@ def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
 @given(arriving=st.lists(versions(), min_size=1, max_size=14), gone=st.sampled_from(["t1", "t2"]))
 def test_a_deleted_trace_leaves_no_trace(arriving: list[Span], gone: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         for one in arriving:
             store.write([one]).result()
         store.delete(traces=[gone])
@@ -160,7 +160,7 @@ def test_a_deleted_trace_leaves_no_trace(arriving: list[Span], gone: str) -> Non
 def counted(spans: Sequence[Span]) -> tuple[int, int, int]:
     """Model calls, input tokens and billionths of a dollar of everything."""
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         for one in spans:
             store.write([one]).result()
         with store.reader() as connection:
@@ -207,7 +207,7 @@ def test_cents_add_up_exactly() -> None:
 
     assert counted(calls[:10])[2] == 1_000_000_000
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         store.write(calls).result()
         with store.reader() as connection:
             (cost,) = connection.execute("SELECT cost_nano FROM threads").fetchone()
@@ -288,7 +288,7 @@ def failed(span_id: str, parent_id: str | None = None) -> Span:
 def faults(spans: Sequence[Span], deleted: Sequence[str] = ()) -> tuple[int, int]:
     """Faults and failed spans in the summary, after these traces were deleted."""
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         for one in spans:
             store.write([one]).result()
         store.delete(traces=deleted)
@@ -319,7 +319,7 @@ def test_embedding_without_a_price_is_unpriced() -> None:
     trace = totals([embedding])
     assert (trace.model_calls, trace.unpriced, trace.unmetered) == (1, 1, 0)
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         store.write([embedding]).result()
         summary = store.summary()
         (run,) = store.runs().data
@@ -369,7 +369,7 @@ def test_sums_and_root_are_the_same_everywhere(spans: list[Span], seed: random.R
     calls = naive_counted(spans)
     expected = [one for one in spans if (one.trace_id, one.span_id) in calls]
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         waiting = [*spans, *seed.sample(spans, seed.randrange(len(spans)))]
         seed.shuffle(waiting)
         while waiting:

@@ -14,13 +14,13 @@ from tests.traces.store.dumps import dump
 from treadle.errors import StoreError
 from treadle.spans.span import Span
 from treadle.spans.span_writer import StoreBusyError
-from treadle.traces import SqliteTraceStore
-from treadle.traces.store import connections, migrations, sqlite_store, writer_thread
+from treadle.traces import TraceStore
+from treadle.traces.store import connections, migrations, trace_store, writer_thread
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
@@ -29,7 +29,7 @@ def large(number: int) -> Span:
     return span(f"s{number}", start_us=number, trace_id=f"trace {number} {'x' * 50_000}")
 
 
-def test_a_full_disk_fails_the_write_and_not_the_writer(store: SqliteTraceStore) -> None:
+def test_a_full_disk_fails_the_write_and_not_the_writer(store: TraceStore) -> None:
     store.write([span("before")]).result()
     limit = store._writer.do(lambda file: file.execute("PRAGMA max_page_count = 1").fetchone()[0])
     assert limit.result() > 1  # as many as there are
@@ -44,8 +44,8 @@ def test_a_full_disk_fails_the_write_and_not_the_writer(store: SqliteTraceStore)
 def test_a_file_that_another_process_holds_fails_the_write_and_not_the_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "SCHEMA", migrations.SCHEMA._replace(busy_seconds=0.05))
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    monkeypatch.setattr(trace_store, "SCHEMA", migrations.SCHEMA._replace(busy_seconds=0.05))
+    store = TraceStore.open(tmp_path / "traces.db")
     with closing(sqlite3.connect(tmp_path / "traces.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         refused = store.write([span("early")])
@@ -60,7 +60,7 @@ def test_a_file_that_another_process_holds_fails_the_write_and_not_the_writer(
 
 def test_a_damaged_file_fails_the_write_with_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "traces.db"
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     store.write([large(number) for number in range(50)]).result()
     store.close()
     with closing(sqlite3.connect(path)) as connection:
@@ -70,7 +70,7 @@ def test_a_damaged_file_fails_the_write_with_a_reason(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xaa" * size)
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
 
     failed = store.write([span("s")])
 
@@ -85,7 +85,7 @@ def test_a_damaged_file_fails_the_write_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_request_larger_than_a_group_is_done_when_all_of_it_is_kept(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_thread, "_GROUP_LIMIT", 7)
     monkeypatch.setattr(writer_thread, "_SHARE", 7)
@@ -100,7 +100,7 @@ def test_a_request_larger_than_a_group_is_done_when_all_of_it_is_kept(
 
 
 def test_what_waits_is_bounded_by_its_size(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_thread, "PENDING_BYTES", 100_000)
     go_on = Event()
@@ -116,7 +116,7 @@ def test_what_waits_is_bounded_by_its_size(
     assert store.write([full_span(input="x" * 60_000)]).exception() is None
 
 
-def test_a_listener_that_fails_holds_nothing_up(store: SqliteTraceStore) -> None:
+def test_a_listener_that_fails_holds_nothing_up(store: TraceStore) -> None:
     def fail(_: int) -> None:
         raise RuntimeError
 
@@ -131,11 +131,11 @@ def test_a_listener_that_fails_holds_nothing_up(store: SqliteTraceStore) -> None
 
 
 def test_the_log_stays_small_while_readers_come_and_go(
-    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "_CHECKPOINT_BYTES", 100_000)
     monkeypatch.setattr(connections, "_LARGE_LOG", 2_000_000)
-    log = store.path.with_name("traces.db-wal")
+    log = store.folder / "traces.db-wal"
     done = Event()
 
     def read() -> None:

@@ -8,6 +8,7 @@ from textual.screen import Screen
 
 from tests.tui.terminal import Terminal
 from treadle.app.conversations import Conversations
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.events import EventBus
 from treadle.events.types import StopReason
@@ -21,7 +22,9 @@ CLOCK = SystemClock()
 
 async def saved(terminal: Terminal, prompts: Sequence[str], *, at: int | None = None) -> UUID:
     """Save a conversation with these prompts, or add them to the last one after message `at`."""
-    async with Conversations(terminal.root, EventBus(CLOCK), CLOCK) as conversations:
+    async with Conversations(
+        terminal.root, EventBus(CLOCK), CLOCK, Stores.of_user()
+    ) as conversations:
         if at is None:
             conversation = await conversations.create("custom/fake-model")
         else:

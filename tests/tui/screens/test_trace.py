@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.replies import Answer, Call
 from tests.tui.terminal import Terminal, running
-from treadle.app.stores import traces_path
+from treadle.app.stores import Stores
 from treadle.display.trace_tree import Row, Symbol, view_trace
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.tui.conversation.items import CallItem, CodeItem, OutcomeItem, PromptItem, ProseItem
 from treadle.tui.screens.trace import TraceScreen
 from treadle.tui.trace.row_view import draw_row
@@ -161,7 +161,7 @@ async def test_a_trace_of_5000_spans_opens_folds_and_finds(tmp_path: Path) -> No
     spans += [span(number, 0 if number % 5 else None) for number in range(1, 5_000)]
     async with running(tmp_path, [Answer("Yes.")]) as terminal:
         await terminal.ask("Hello?")
-        store = SqliteTraceStore.open(traces_path())
+        store = TraceStore.open(Stores.of_user().traces)
         await asyncio.wrap_future(store.write(spans))
         store.close()
         terminal.app.show_trace("t" * 32)

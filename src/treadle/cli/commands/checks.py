@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.check_runs import CheckRuns
+from treadle.app.stores import Stores
 from treadle.checks.model import Check, CheckRun, CheckStatus
 from treadle.checks.service import Preview
 from treadle.cli.command import Command, allow_program, repository
@@ -57,7 +58,7 @@ def run_check(
     that the proposal changes in that copy. A program inside the repository runs only with consent:
     from `agreed`, from a permanent approval, or from the user's answer to a question.
     """
-    runs = CheckRuns(root, settings, os.environ, SystemClock(), preview=preview)
+    runs = CheckRuns(root, settings, os.environ, SystemClock(), Stores.of_user(), preview=preview)
     if name is None:
         return _list(runs, as_json=as_json)
     ran = asyncio.run(_run(runs, name, proposal, agreed=agreed, quiet=as_json))

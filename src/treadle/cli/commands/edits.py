@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, chosen_parts
-from treadle.app.stores import open_edits
+from treadle.app.stores import Stores
 from treadle.app.toolsets import preview_proposal
 from treadle.cli.command import Command, allow_program, positive, repository
 from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
@@ -81,7 +81,7 @@ def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the chosen sub-command, and return the exit status."""
     root = repository(options)
-    with open_edits(root) as edits:
+    with Stores.of_user().open_edits(root) as edits:
         if options.action == "list":
             return _list(edits, options)
         proposal = edits.find(options.proposal)

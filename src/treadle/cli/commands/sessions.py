@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from treadle.app.conversation_answers import Session
 from treadle.app.conversation_export import ExportFormat, exported, write_new_file
-from treadle.app.stores import conversations_path
+from treadle.app.stores import Stores
 from treadle.cli.command import Command, member_of, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
@@ -90,7 +90,7 @@ def with_conversations(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
     """Open the store of conversations, and return the result of `work` with that store."""
 
     async def open_and_work() -> T:
-        async with await ConversationStore.open(conversations_path()) as store:
+        async with await ConversationStore.open(Stores.of_user().conversations) as store:
             return await work(store)
 
     return asyncio.run(open_and_work())

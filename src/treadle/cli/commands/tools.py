@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from treadle.app.code_index import open_index
-from treadle.app.stores import approvals_path, open_trace_store
+from treadle.app.stores import Stores
 from treadle.app.toolsets import listed_registry
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, print_text, report, table
@@ -177,7 +177,7 @@ def _pretty(result: dict[str, object]) -> str:
 
 
 def _list_approvals(root: Path, *, as_json: bool) -> int:
-    grants = GrantStore(approvals_path()).list_grants(root)
+    grants = GrantStore(Stores.of_user().approvals).list_grants(root)
     if as_json:
         print_json(
             {
@@ -217,7 +217,7 @@ def _revoke(root: Path, which: str, *, as_json: bool) -> int:
     Raises NotFoundError for an unknown number.
     """
     number = None if which == "all" else int(which)
-    count = GrantStore(approvals_path()).revoke(root, number)
+    count = GrantStore(Stores.of_user().approvals).revoke(root, number)
     if not count and number is not None:
         raise NotFoundError(
             f"This repository has no approval {number}.",
@@ -239,7 +239,7 @@ def show_stats(since: str | None, *, as_json: bool) -> int:
     If `since` is None, all recorded calls are included.
     """
     since_us = 0 if since is None else moment(since, time.time())
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         found = store.tool_stats(since_us=since_us)
     if as_json:
         print_json({"since_us": since_us or None, "tools": [_json(stats) for stats in found]})

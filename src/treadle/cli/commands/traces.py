@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from treadle.app.stores import open_trace_store
+from treadle.app.stores import Stores
 from treadle.cli.command import Command, RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_line, print_text, report, table
 from treadle.cli.trace_comparison import configure_compare, show_comparison
@@ -62,7 +62,7 @@ from treadle.traces.store.summary import Summary
 
 if TYPE_CHECKING:
     from treadle.diagnosis.detectors import Finding, Rule
-    from treadle.traces import SqliteTraceStore
+    from treadle.traces import TraceStore
 
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def _add_list(actions: Actions) -> None:
 def _list(options: argparse.Namespace) -> int:
     query, sort = listed_query(options), chosen_sort(options)
     limit, cursor = options.limit or PAGE_SIZE, options.cursor
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         if options.export is not None:
             every = all_spans if options.spans else all_threads if options.threads else all_runs
             return write_list(options, every(store, query, sort, cursor))
@@ -212,7 +212,7 @@ def _add_search(actions: Actions) -> None:
 
 def _search(options: argparse.Namespace) -> int:
     query, sort = listed_query(options), chosen_sort(options)
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         limit = options.limit or PAGE_SIZE
         page = store.search(query, sort=sort, limit=limit, cursor=options.cursor)
     if options.json:
@@ -259,7 +259,7 @@ def _summarize(options: argparse.Namespace) -> int:
         if given is not None:
             query &= Query((any_of(field, [given]),))
     query = without_own(query)
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         summary = store.summary(query)
     if options.json:
         print_json(to_json(summary))
@@ -339,7 +339,7 @@ def _add_show(actions: Actions) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         trace = store.trace(options.trace)
     if options.json:
         print_json(trace_to_json(trace))
@@ -375,7 +375,7 @@ def _list_faults(options: argparse.Namespace) -> int:
 
     query = listed_query(options)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors
-    with closing(open_trace_store()) as store:
+    with closing(Stores.of_user().open_traces()) as store:
         _examine_all(store, rules_of(settings))
         found = findings(store, query, rules=rules_of(settings), limit=options.limit)
     worst_first = list(Severity)
@@ -395,7 +395,7 @@ def _list_faults(options: argparse.Namespace) -> int:
     return 0
 
 
-def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
+def _examine_all(store: "TraceStore", rules: "tuple[Rule, ...]") -> None:
     """Examine all spans that were not examined yet. The store keeps the results."""
     done = 0
     from treadle.diagnosis.findings import examiners

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.code.model import EXTRA_GRAMMARS
-from treadle.database import Database, Schema, transaction
+from treadle.database import Connection, Schema, transaction
+from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import StoreError
 
 try:
@@ -33,7 +34,7 @@ presence is part of the version.
 """
 
 
-def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
+def _upgrade(connection: Connection, _version: int) -> None:
     # imported late, since it is rarely needed and loads slowly
     from treadle.code.storage.writer import create_tables
 
@@ -92,7 +93,7 @@ class Store:
         Raises `StoreError` if the file cannot be written.
         """
         self.path = path
-        self._database = Database(path, _SCHEMA)
+        self._database = SqliteDatabase(path, _SCHEMA)
         self._write_lock = threading.RLock()
         self._read_lock = threading.RLock()
         self._open()

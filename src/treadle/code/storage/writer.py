@@ -22,6 +22,7 @@ from treadle.code.storage.postings import (
     pack,
 )
 from treadle.code.storage.postings import SCHEMA as POSTINGS_SCHEMA
+from treadle.database import Connection
 
 if TYPE_CHECKING:
     from treadle.code.parse.file import ParsedFile
@@ -73,7 +74,7 @@ CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents
 """
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
+def create_tables(connection: Connection) -> None:
     """Replace all tables by empty tables of this version."""
     tables = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

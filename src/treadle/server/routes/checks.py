@@ -119,4 +119,4 @@ def _written(progress: CheckProgress) -> str:
 
 def _runs(server: ServerState) -> CheckRuns:
     app = server.app
-    return CheckRuns(app.root, app.settings, app.env, app.clock)
+    return CheckRuns(app.root, app.settings, app.env, app.clock, app.stores)

@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from treadle.app.stores import breakpoints_path
 from treadle.config.model import Settings
 from treadle.gateway import Gateway
 from treadle.gateway.apis import PATHS
@@ -39,7 +38,7 @@ async def open_gateway(
         store=recording.store,
         why_not=recording.missing,
         bus=server.app.bus,
-        breakpoints_path=breakpoints_path(),
+        breakpoints=server.app.stores.breakpoints,
         recorder_id=recording.recorder_id,
     ) as gateway:
         trying = server.app.experiments

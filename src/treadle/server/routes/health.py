@@ -113,12 +113,10 @@ def _traces(server: ServerState) -> TraceHealth:
     if recording.store is None or recording.recorder is None:
         return TraceHealth(recorder="off", lost=0, size_bytes=0, pending_bytes=0, redactions={})
     loss = recording.recorder.loss
-    path = recording.store.path
-    files = [path, path.with_name(f"{path.name}-wal")]
     return TraceHealth(
         recorder="on",
         lost=loss.count if loss else 0,
-        size_bytes=sum(file.stat().st_size for file in files if file.exists()),
+        size_bytes=recording.store.size(),
         pending_bytes=server.ingest.held_bytes,
         redactions=dict(recording.store.redactions()),
     )

@@ -19,7 +19,7 @@ from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 
 
 class TraceReader(SpanReader, Protocol):
-    """Reads spans, for example from a `SqliteTraceStore`.
+    """Reads spans, for example from a `TraceStore`.
 
     The methods block, so call them in threads.
     """

@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Self
 
-from treadle.database import Database, Schema
+from treadle.database import Database, Schema, StoreAddress, open_database
 from treadle.repository_identity import consent_identity
 from treadle.tools.approvals.question import Program
 
@@ -70,12 +70,12 @@ class GrantStore:
     The first grant creates the file. A method raises StoreError when it cannot use the file.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, address: StoreAddress) -> None:
+        self._address = address
 
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
         """Add grants for the repository at `root`. Existing grants do not change."""
-        with Database(self._path, SCHEMA) as database, database.transaction() as connection:
+        with self._database() as database, database.transaction() as connection:
             identity = consent_identity(root, create=True)
             connection.executemany(
                 "INSERT OR IGNORE INTO bound_grants (root, identity, tool, path, command, program,"
@@ -85,9 +85,9 @@ class GrantStore:
 
     def list_grants(self, root: Path) -> list[StoredGrant]:
         """Return the grants for the repository that is at `root` now, the oldest first."""
-        if not self._path.exists():
+        if not self._database().exists:
             return []
-        with Database(self._path, SCHEMA) as database, database.use() as connection:
+        with self._database() as database, database.use() as connection:
             found = connection.execute(
                 "SELECT id, tool, path, command, program, digest, environment, granted_us"
                 " FROM bound_grants WHERE root = ? AND identity = ? ORDER BY id",
@@ -100,10 +100,13 @@ class GrantStore:
 
         Returns the number of deleted grants.
         """
-        if not self._path.exists():
+        if not self._database().exists:
             return 0
-        with Database(self._path, SCHEMA) as database, database.transaction() as connection:
+        with self._database() as database, database.transaction() as connection:
             return connection.execute(
                 "DELETE FROM bound_grants WHERE root = ?1 AND (?2 IS NULL OR id = ?2)",
                 (str(root), number),
             ).rowcount
+
+    def _database(self) -> Database:
+        return open_database(self._address, SCHEMA)

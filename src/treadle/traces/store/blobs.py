@@ -7,13 +7,13 @@ Therefore the earlier chunks stay the same.
 """
 
 import base64
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from isal import isal_zlib
 
+from treadle.database import Connection
 from treadle.traces.store import statements
 from treadle.traces.store.attachments import attachments
 from treadle.traces.store.results import Blob
@@ -72,7 +72,7 @@ def join(parts: Iterable[Part], blobs: Mapping[str, bytes]) -> str:
     )
 
 
-def store(connection: sqlite3.Connection, new_blobs: NewBlobs) -> None:
+def store(connection: Connection, new_blobs: NewBlobs) -> None:
     """Store the blobs that are not stored yet."""
     stored = {key for (key,) in statements.select(connection, _STORED_HASHES, new_blobs)}
     statements.insert(
@@ -90,7 +90,7 @@ def store(connection: sqlite3.Connection, new_blobs: NewBlobs) -> None:
     )
 
 
-def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, bytes]:
+def load(connection: Connection, hashes: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes of blobs by their hash in hexadecimal."""
     rows = statements.select(
         connection,
@@ -100,7 +100,7 @@ def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, byt
     return {key.hex(): _expanded(size, data) for key, size, data in rows}
 
 
-def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
+def read(connection: Connection, hash_hex: str) -> Blob | None:
     """Return the blob with a hexadecimal hash, or None if it does not exist."""
     try:
         key = bytes.fromhex(hash_hex)

@@ -5,9 +5,9 @@ second record in another trace. Only one of these two records counts. `faults` f
 spans that count as faults.
 """
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 
+from treadle.database import Connection
 from treadle.traces.store import counted_calls, same_calls, statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import added, counters
@@ -28,7 +28,7 @@ _UPDATE = "UPDATE spans SET counted = ?, same_as = ?, revision = ? WHERE id = ?"
 
 
 def recount(
-    connection: sqlite3.Connection,
+    connection: Connection,
     changes: Iterable[tuple[SpanRow | None, SpanRow]],
     traces: dict[int, TraceState],
     sums: SumChanges,
@@ -54,7 +54,7 @@ def recount(
 
 
 def recount_nested(
-    connection: sqlite3.Connection,
+    connection: Connection,
     changed: Iterable[counted_calls.SpanId],
     left: Iterable[counted_calls.SpanId],
     traces: dict[int, TraceState],
@@ -72,7 +72,7 @@ def recount_nested(
 
 
 def invert_counted(
-    connection: sqlite3.Connection,
+    connection: Connection,
     rows: Sequence[SpanRow],
     traces: dict[int, TraceState],
     sums: SumChanges,
@@ -89,7 +89,7 @@ def invert_counted(
 
 
 def match_calls(
-    connection: sqlite3.Connection,
+    connection: Connection,
     rows: Iterable[SpanRow],
     traces: dict[int, TraceState],
     sums: SumChanges,
@@ -111,7 +111,7 @@ def match_calls(
 
 
 def _store(
-    connection: sqlite3.Connection,
+    connection: Connection,
     changes: Sequence[tuple[SpanRow, SpanRow]],
     traces: dict[int, TraceState],
     sums: SumChanges,

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from treadle.database import Database
+from treadle.database import Connection, Database
+from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import StoreError
 
 INCREMENTAL = 2
 """The value of `auto_vacuum` for a file that can return free pages to the file system."""
 
-_LOOK_EVERY = 10_000
 _MAX_IDLE_CONNECTIONS = 4
 _CHECKPOINT_BYTES = 4_000_000
 _LARGE_LOG = 64_000_000
@@ -27,13 +27,13 @@ class Readers:
     def __init__(self, database: Database, seconds: float) -> None:
         self._database = database
         self._seconds = seconds
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Connection] = []
         self._lock = threading.Lock()
         self._closed = False
 
     @contextmanager
-    def reader(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection that sees one state of the file.
+    def reader(self) -> Iterator[Connection]:
+        """Open a connection that sees one state of the store.
 
         A query is cancelled at the deadline. Any failure becomes a StoreError.
         """
@@ -41,9 +41,8 @@ class Readers:
         try:
             connection = self._take()
             try:
-                connection.set_progress_handler(lambda: time.monotonic() > deadline, _LOOK_EVERY)
-                connection.execute("BEGIN")
-                yield connection
+                with self._database.read(connection, self._seconds):
+                    yield connection
             finally:
                 self._give_back(connection)
         except sqlite3.Error as error:
@@ -64,18 +63,14 @@ class Readers:
         for connection in idle:
             connection.close()
 
-    def _take(self) -> sqlite3.Connection:
+    def _take(self) -> Connection:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        connection = self._database.connect()
-        connection.execute("PRAGMA query_only = 1")
-        return connection
+        return self._database.connect_reader()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        connection.set_progress_handler(None, 0)
-        with suppress(sqlite3.Error):
-            connection.rollback()
+    def _give_back(self, connection: Connection) -> None:
+        if not connection.in_transaction:
             with self._lock:
                 if not self._closed and len(self._idle) < _MAX_IDLE_CONNECTIONS:
                     self._idle.append(connection)
@@ -89,22 +84,27 @@ class LogKeeper:
     SQLite cannot truncate the log while a reader uses an old state. When the log is large, the
     writer waits for the current readers, which have deadlines, and truncates it.
 
+    Other engines have no such log, so the methods do nothing.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._log = path.with_name(path.name + "-wal")
+    def __init__(self, database: Database) -> None:
+        self._log: Path | None = None
+        if isinstance(database, SqliteDatabase):
+            self._log = database.path.with_name(database.path.name + "-wal")
         self._written = 0
 
-    def keep_small(self, connection: sqlite3.Connection, size: int) -> None:
+    def keep_small(self, connection: Connection, size: int) -> None:
         """Record that about `size` bytes were committed. From time to time, empty the log."""
         self._written += size
         if self._written < _CHECKPOINT_BYTES:
             return
         self.empty(connection)
 
-    def empty(self, connection: sqlite3.Connection) -> None:
+    def empty(self, connection: Connection) -> None:
         """Move the pages that no reader needs from the log into the file."""
         self._written = 0
+        if self._log is None:
+            return
         with suppress(
             OSError, sqlite3.Error
         ):  # if this fails, the log grows, and the next attempt may succeed
@@ -115,7 +115,7 @@ class LogKeeper:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
-def empty_log(connection: sqlite3.Connection, wait_ms: int) -> bool:
+def empty_log(connection: Connection, wait_ms: int) -> bool:
     """Truncate the log. Returns False if a reader still needs the log after `wait_ms`."""
     before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {wait_ms}")

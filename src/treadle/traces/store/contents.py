@@ -8,13 +8,13 @@ fields contain no references, so no value of a span can be mistaken for one.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from isal import isal_zlib
 
+from treadle.database import Connection
 from treadle.events.types import Usage
 from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 from treadle.traces.store import blobs, statements
@@ -65,27 +65,27 @@ def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
     return isal_zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), new_blobs
 
 
-def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
+def span(connection: Connection, trace_id: str, span_id: str) -> Span | None:
     """Return the stored span with these ids, or None if it does not exist."""
     found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
     return _decoded(connection, [found[0]])[0] if found else None
 
 
-def spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:
+def spans(connection: Connection, trace_id: str) -> list[Span]:
     """Return the complete spans of a trace, sorted by start time and id."""
     rows = connection.execute(_OF_TRACE, (packed(trace_id),)).fetchall()
     found = _decoded(connection, [data for (data,) in rows])
     return sorted(found, key=lambda span: (span.start_us, span.span_id))
 
 
-def spans_by_key(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, Span]:
+def spans_by_key(connection: Connection, keys: Iterable[int]) -> dict[int, Span]:
     """Return the stored spans with these keys (`spans.id`), by key."""
     rows = dict(statements.select(connection, _BY_KEY, keys))
     found = _decoded(connection, list(rows.values()))
     return dict(zip(rows, found, strict=True))
 
 
-def _decoded(connection: sqlite3.Connection, contents: Sequence[bytes]) -> list[Span]:
+def _decoded(connection: Connection, contents: Sequence[bytes]) -> list[Span]:
     parsed = list(map(_parsed, contents))
     hashes = {
         part[0]

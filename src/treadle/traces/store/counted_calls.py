@@ -4,11 +4,11 @@
 descendants up to the next calls. Only these spans are read.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from treadle.database import Connection
 from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call, is_call
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
@@ -94,7 +94,7 @@ def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
 
 
 def miscounted(
-    connection: sqlite3.Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
+    connection: Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
 ) -> list[SpanId]:
     """Return the calls whose `counted` is wrong, without regard to other records of the calls.
 
@@ -131,7 +131,7 @@ def miscounted(
     return wrong
 
 
-def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[SpanId]:
+def _outermost_calls(connection: Connection, spans: set[SpanId]) -> set[SpanId]:
     """Return the outermost model call around each span that is within a model call."""
     parents: dict[SpanId, SpanId | None] = {}
     calls: set[SpanId] = set()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from treadle.database import transaction
+from treadle.database import Connection, transaction
 from treadle.traces.store import connections, span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
@@ -78,7 +78,7 @@ class Size:
         return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
 
 
-def size_of(connection: sqlite3.Connection) -> Size:
+def size_of(connection: Connection) -> Size:
     """Return the size of the whole store."""
     (spans,) = connection.execute(
         "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
@@ -90,9 +90,7 @@ def size_of(connection: sqlite3.Connection) -> Size:
     return Size(spans, (pages - free) * size)
 
 
-def oldest(
-    connection: sqlite3.Connection, *, after: tuple[int, int], before_us: int
-) -> list[OldTrace]:
+def oldest(connection: Connection, *, after: tuple[int, int], before_us: int) -> list[OldTrace]:
     """Return a batch of the traces that ended before `before_us`, the oldest first.
 
     The batch begins behind the position `after`.
@@ -134,7 +132,7 @@ def to_prune(
             return
 
 
-def held(connection: sqlite3.Connection) -> HeldTraces:
+def held(connection: Connection) -> HeldTraces:
     """Return the totals of all traces in the store."""
     size = size_of(connection)
     traces, runs, first, last = connection.execute(_TOTALS).fetchone()
@@ -142,7 +140,7 @@ def held(connection: sqlite3.Connection) -> HeldTraces:
 
 
 def preview_prune(
-    connection: sqlite3.Connection, *, before_us: int | None, max_bytes: int | None
+    connection: Connection, *, before_us: int | None, max_bytes: int | None
 ) -> HeldTraces:
     """Return the totals of the traces that pruning with these limits would delete.
 
@@ -161,7 +159,7 @@ def preview_prune(
     return HeldTraces(spans, traces, len(runs), size.estimated_bytes(spans), first, last)
 
 
-def _all_oldest(connection: sqlite3.Connection, before_us: int) -> Iterator[list[OldTrace]]:
+def _all_oldest(connection: Connection, before_us: int) -> Iterator[list[OldTrace]]:
     after = BEGINNING
     while rows := oldest(connection, after=after, before_us=before_us):
         yield rows
@@ -263,17 +261,15 @@ class Deleter:
                 break
         self._do(lambda connection: _note_remains(connection, 0))
 
-    def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+    def _do(self, job: Callable[[Connection], T]) -> T:
         return self._writer.do(job).result()
 
 
-def _traces_of(
-    column: str, value: str | bytes | None
-) -> Callable[[sqlite3.Connection], list[str | bytes]]:
+def _traces_of(column: str, value: str | bytes | None) -> Callable[[Connection], list[str | bytes]]:
     source = "runs JOIN traces USING (run_id)" if column == "thread_id" else "traces"
     statement = f"SELECT trace_id FROM {source} WHERE {column} = ? LIMIT {_TRACES_AT_ONCE}"  # noqa: S608
 
-    def find(connection: sqlite3.Connection) -> list[str | bytes]:
+    def find(connection: Connection) -> list[str | bytes]:
         return [trace_id for (trace_id,) in connection.execute(statement, (value,))]
 
     return find
@@ -281,13 +277,13 @@ def _traces_of(
 
 def _delete_some(
     trace_ids: _Ids,
-) -> Callable[[sqlite3.Connection], tuple[int, list[str | bytes]]]:
+) -> Callable[[Connection], tuple[int, list[str | bytes]]]:
     """Build a job that deletes up to `_SPANS_AT_ONCE` spans of these traces.
 
     The job returns the number of deleted spans, and the traces that still have spans.
     """
 
-    def delete(connection: sqlite3.Connection) -> tuple[int, list[str | bytes]]:
+    def delete(connection: Connection) -> tuple[int, list[str | bytes]]:
         with transaction(connection):
             states = trace_states(connection, trace_ids)
             sums = SumChanges()
@@ -313,21 +309,22 @@ def _delete_some(
     return delete
 
 
-def _has_remains(connection: sqlite3.Connection) -> bool:
+def _has_remains(connection: Connection) -> bool:
     found = connection.execute("SELECT number FROM given WHERE what = ?", (_REMAINS,))
     return bool(found.fetchone() == (1,))
 
 
-def _note_remains(connection: sqlite3.Connection, number: int) -> None:
+def _note_remains(connection: Connection, number: int) -> None:
     connection.execute("REPLACE INTO given VALUES (?, ?)", (_REMAINS, number))
 
 
-def _pages(connection: sqlite3.Connection) -> int:
+def _pages(connection: Connection) -> int:
     return int(connection.execute("PRAGMA page_count").fetchone()[0])
 
 
-def _merge(connection: sqlite3.Connection) -> bool:
+def _merge(connection: Connection) -> bool:
     """Merge a part of the search index. Returns whether the index changed and more may remain."""
+    assert isinstance(connection, sqlite3.Connection)
     before = connection.total_changes
     with transaction(connection):
         connection.execute(
@@ -336,11 +333,11 @@ def _merge(connection: sqlite3.Connection) -> bool:
     return connection.total_changes - before > 1
 
 
-def _rewrite(connection: sqlite3.Connection) -> None:
+def _rewrite(connection: Connection) -> None:
     connection.execute("VACUUM")
 
 
-def _release(connection: sqlite3.Connection) -> bool:
+def _release(connection: Connection) -> bool:
     """Return some free pages to the file system, if the file supports it.
 
     Returns whether free pages are left.
@@ -351,5 +348,5 @@ def _release(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA freelist_count").fetchone()[0])
 
 
-def _truncate_log(connection: sqlite3.Connection) -> bool:
+def _truncate_log(connection: Connection) -> bool:
     return connections.empty_log(connection, _LOG_WAIT_MS)

@@ -6,15 +6,13 @@ results of the spans that did not change meanwhile. Several processes may examin
 If the digest of an examiner changes, the old results are deleted and the spans are examined again.
 """
 
-import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from treadle.database import transaction
+from treadle.database import Connection, Database, transaction
 from treadle.spans.span import Span
 from treadle.traces.store import connections, contents, statements
 from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
@@ -36,7 +34,7 @@ _NEXT = """
     ), 0)
     FROM spans JOIN contents USING (id) WHERE revision > ? ORDER BY revision LIMIT ?"""
 
-Reader = Callable[[], AbstractContextManager[sqlite3.Connection]]
+Reader = Callable[[], AbstractContextManager[Connection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ Results = Mapping[int, bytes | None]
 
 
 def progress(
-    connection: sqlite3.Connection, examiners: Sequence[SpanExaminer]
+    connection: Connection, examiners: Sequence[SpanExaminer]
 ) -> dict[ExaminationTable, Progress]:
     """Return the progress of each examiner. A stored progress with another digest is ignored."""
     found = {
@@ -82,10 +80,10 @@ def progress(
 class ExaminationWriter:
     """Examines new spans, in one thread of a process at a time. Other threads wait."""
 
-    def __init__(self, path: Path, reader: Reader, writer: "Writer") -> None:
+    def __init__(self, database: Database, reader: Reader, writer: "Writer") -> None:
         self._reader = reader
         self._writer = writer
-        self._log = connections.LogKeeper(path)
+        self._log = connections.LogKeeper(database)
         self._turn = threading.Lock()
 
     def catch_up(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
@@ -129,8 +127,8 @@ class ExaminationWriter:
         while self._do(lambda connection: _delete_some(connection, examiner)):
             pass
 
-    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def job(connection: sqlite3.Connection) -> T:
+    def _do(self, work: Callable[[Connection], T]) -> T:
+        def job(connection: Connection) -> T:
             result = work(connection)
             self._log.keep_small(connection, _JOB_BYTES)
             return result
@@ -138,7 +136,7 @@ class ExaminationWriter:
         return self._writer.do(job).result()
 
 
-def _next(connection: sqlite3.Connection, after: int, most: int) -> _Batch:
+def _next(connection: Connection, after: int, most: int) -> _Batch:
     """Return the next spans with revisions above `after`.
 
     The total size of the spans is limited, but one span is always returned if there is one.
@@ -154,7 +152,7 @@ def _next(connection: sqlite3.Connection, after: int, most: int) -> _Batch:
 
 
 def _store(
-    connection: sqlite3.Connection,
+    connection: Connection,
     batch: _Batch,
     examiners: Sequence[SpanExaminer],
     results: Sequence[Results],
@@ -181,7 +179,7 @@ def _store(
 
 
 def _replace(
-    connection: sqlite3.Connection,
+    connection: Connection,
     table: ExaminationTable,
     results: Results,
     unchanged: Collection[int],
@@ -196,7 +194,7 @@ def _replace(
         statements.insert(connection, head, [(key, 0, result) for key, result in rows])
 
 
-def _delete_some(connection: sqlite3.Connection, examiner: SpanExaminer) -> bool:
+def _delete_some(connection: Connection, examiner: SpanExaminer) -> bool:
     """Delete some results with another digest. Returns whether more may be left."""
     table = examiner.table
     with transaction(connection):

@@ -6,9 +6,9 @@ a client and the gateway recorded the same failed call in different traces, only
 counts.
 """
 
-import sqlite3
 from collections.abc import Iterable
 
+from treadle.database import Connection
 from treadle.spans.same_calls import GATEWAY_BIT
 from treadle.spans.span import SpanStatus
 from treadle.traces.store import statements
@@ -38,7 +38,7 @@ _OUTDATED = f"""
 
 
 def recount_faults(
-    connection: sqlite3.Connection,
+    connection: Connection,
     rows: Iterable[SpanRow],
     traces: dict[int, TraceState],
     sums: SumChanges,

@@ -5,9 +5,9 @@ and so do the sums. This update takes time in proportion to the number of spans 
 needed only if the root states properties or labels.
 """
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
+from treadle.database import Connection
 from treadle.traces.store import statements
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.properties import (
@@ -47,7 +47,7 @@ def with_inherited(row: SpanRow, of_root: Inheritance) -> SpanRow:
 
 
 def store(
-    connection: sqlite3.Connection,
+    connection: Connection,
     states: Iterable[TraceState],
     expected: Mapping[int, Inheritance],
     sums: SumChanges,
@@ -70,7 +70,7 @@ def store(
     sums.store_facets(connection)
 
 
-def insert(connection: sqlite3.Connection, rows: Sequence[SpanRow]) -> None:
+def insert(connection: Connection, rows: Sequence[SpanRow]) -> None:
     """Add the properties and the labels of these rows to their indexes."""
     statements.insert(
         connection,
@@ -84,7 +84,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[SpanRow]) -> None:
     )
 
 
-def delete(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+def delete(connection: Connection, keys: Sequence[int]) -> None:
     """Remove the properties of the spans with these keys from the index of properties.
 
     The rows of the spans must still be stored.
@@ -94,7 +94,7 @@ def delete(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     connection.executemany(_DELETE, listed)
 
 
-def of_root(connection: sqlite3.Connection, state: TraceState) -> Inheritance:
+def of_root(connection: Connection, state: TraceState) -> Inheritance:
     """Return what the other spans of the trace inherit from its root."""
     if state.rank is None or state.rank[0]:
         return NO_INHERITANCE
@@ -104,7 +104,7 @@ def of_root(connection: sqlite3.Connection, state: TraceState) -> Inheritance:
 
 
 def update_trace(
-    connection: sqlite3.Connection, trace: int, of_root: Inheritance, sums: SumChanges
+    connection: Connection, trace: int, of_root: Inheritance, sums: SumChanges
 ) -> None:
     """Update the spans of a trace, in batches of limited size."""
     last = -(1 << 63)
@@ -120,7 +120,7 @@ def update_trace(
 
 
 def _replace(
-    connection: sqlite3.Connection, changed: Sequence[tuple[SpanRow, SpanRow]], sums: SumChanges
+    connection: Connection, changed: Sequence[tuple[SpanRow, SpanRow]], sums: SumChanges
 ) -> None:
     for row, new in changed:
         sums.change_inherited(row, new)

@@ -4,10 +4,10 @@ A label of a trace belongs to its root, and the other spans inherit it. One tran
 labels of up to `_TRACES_AT_ONCE` traces. The writer serves other requests between the transactions.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from treadle.database import Connection
 from treadle.spans.label_edits import edit_labels
 from treadle.spans.span import Span, SpanReference
 from treadle.traces.store import contents, statements
@@ -79,8 +79,8 @@ def _batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (values[start : start + size] for start in range(0, len(values), size))
 
 
-def _selected(statement: str, ids: Sequence[str]) -> Callable[[sqlite3.Connection], list[Text]]:
-    def find(connection: sqlite3.Connection) -> list[Text]:
+def _selected(statement: str, ids: Sequence[str]) -> Callable[[Connection], list[Text]]:
+    def find(connection: Connection) -> list[Text]:
         return [found for (found,) in statements.select(connection, statement, map(packed, ids))]
 
     return find
@@ -88,8 +88,8 @@ def _selected(statement: str, ids: Sequence[str]) -> Callable[[sqlite3.Connectio
 
 def _traces_edited(
     trace_ids: Iterable[Text], add: Sequence[str], remove: Sequence[str], at_us: int
-) -> Callable[[sqlite3.Connection], Iterator[Span]]:
-    def edited(connection: sqlite3.Connection) -> Iterator[Span]:
+) -> Callable[[Connection], Iterator[Span]]:
+    def edited(connection: Connection) -> Iterator[Span]:
         rows = list(statements.select(connection, _ROOTS, trace_ids))
         roots = {root for _, root in rows}
         labelled = set[int]()
@@ -108,8 +108,8 @@ def _traces_edited(
 
 def _spans_edited(
     references: Iterable[SpanReference], add: Sequence[str], remove: Sequence[str], at_us: int
-) -> Callable[[sqlite3.Connection], Iterator[Span]]:
-    def edited(connection: sqlite3.Connection) -> Iterator[Span]:
+) -> Callable[[Connection], Iterator[Span]]:
+    def edited(connection: Connection) -> Iterator[Span]:
         rows = (
             connection.execute(_SPAN, (packed(trace_id), packed(span_id))).fetchone()
             for trace_id, span_id in references

@@ -1,12 +1,11 @@
 """Upgrades a database of spans from any earlier version, in one transaction."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from treadle.database import Schema
+from treadle.database import Connection, Schema
 from treadle.events.types import Usage
 from treadle.spans.span import OWN_LABELS, Span, SpanEvent, SpanKind, SpanStatus
 from treadle.spans.vocabularies.mapper import with_metadata
@@ -114,7 +113,7 @@ _OLD_SPANS = """
     FROM old_spans AS spans JOIN old_contents USING (trace_id, span_id)"""
 
 
-def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+def _upgrade(connection: Connection, version: int) -> None:
     if version < _SUMMED:
         _make(connection, old=version > 0)
     elif version < _EXAMINED:
@@ -139,7 +138,7 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     _sum_up_own(connection)
 
 
-def _sum_up_own(connection: sqlite3.Connection) -> None:
+def _sum_up_own(connection: Connection) -> None:
     """Compute the sums of Treadle's own calls again."""
     for table, column in (("rollups", "dimension"), ("properties", "name")):
         connection.execute(
@@ -156,7 +155,7 @@ def _sum_up_own(connection: sqlite3.Connection) -> None:
         sums.store_own(connection)
 
 
-def _make(connection: sqlite3.Connection, *, old: bool) -> None:
+def _make(connection: Connection, *, old: bool) -> None:
     if old:
         for table in _OLD_TABLES:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -169,19 +168,19 @@ def _make(connection: sqlite3.Connection, *, old: bool) -> None:
             connection.execute(f"DROP TABLE old_{table}")
 
 
-def _execute_all(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+def _execute_all(connection: Connection, statements: Iterable[str]) -> None:
     for statement in statements:
         connection.execute(statement)
 
 
-def _take_over(connection: sqlite3.Connection) -> None:
+def _take_over(connection: Connection) -> None:
     keys = SpanKeys()
     spans = _old_spans(connection.execute(_OLD_SPANS))
     while batch := list(islice(spans, _AT_ONCE)):
         span_merge.merge(connection, prepare(batch), keys)
 
 
-def _count_again(connection: sqlite3.Connection) -> None:
+def _count_again(connection: Connection) -> None:
     """Update `counted` in all traces with embeddings or with model calls that may be nested."""
     for (trace_id,) in connection.execute(_NESTED).fetchall():
         states = trace_states(connection, [trace_id])
@@ -195,7 +194,7 @@ def _count_again(connection: sqlite3.Connection) -> None:
         sums.store(connection, traces.values())
 
 
-def _match_calls(connection: sqlite3.Connection) -> None:
+def _match_calls(connection: Connection) -> None:
     """Find the calls that an exporter and the gateway recorded in different traces."""
     last = -(1 << 63)
     while found := connection.execute(_FINISHED_CALLS, (last, _AT_ONCE)).fetchall():
@@ -208,7 +207,7 @@ def _match_calls(connection: sqlite3.Connection) -> None:
         sums.store(connection, traces.values())
 
 
-def _add_faults(connection: sqlite3.Connection) -> None:
+def _add_faults(connection: Connection) -> None:
     """Add the column `spans.fault`, which is computed from other columns and not from contents."""
     columns = _columns_of(connection, "spans")
     if "fault" in columns:
@@ -221,7 +220,7 @@ def _add_faults(connection: sqlite3.Connection) -> None:
     )
 
 
-def _add_columns(connection: sqlite3.Connection) -> None:
+def _add_columns(connection: Connection) -> None:
     """Add the missing columns of `spans`, with values computed from the stored spans."""
     added = [name for name in COLUMNS if name not in _columns_of(connection, "spans")]
     if not added:
@@ -241,7 +240,7 @@ def _add_columns(connection: sqlite3.Connection) -> None:
         )
 
 
-def _inherit_labels(connection: sqlite3.Connection) -> None:
+def _inherit_labels(connection: Connection) -> None:
     """Give the labels of each root to the other spans of its trace."""
     for (trace_id,) in connection.execute(_LABELLED_ROOTS).fetchall():
         sums = SumChanges()
@@ -251,7 +250,7 @@ def _inherit_labels(connection: sqlite3.Connection) -> None:
         sums.store(connection, ())
 
 
-def _read_properties(connection: sqlite3.Connection) -> None:
+def _read_properties(connection: Connection) -> None:
     """Read the user, the release and the metadata of all spans from their attributes."""
     keys = SpanKeys()
     last = -(1 << 63)
@@ -262,7 +261,7 @@ def _read_properties(connection: sqlite3.Connection) -> None:
         span_merge.merge(connection, prepare(named), keys)
 
 
-def _add_counters(connection: sqlite3.Connection) -> None:
+def _add_counters(connection: Connection) -> None:
     """Add the missing counters to every table of sums, with values computed from the spans."""
     there = _columns_of(connection, "rollups")
     for counter in COUNTERS:
@@ -276,7 +275,7 @@ def _add_counters(connection: sqlite3.Connection) -> None:
             connection.execute(statement.format(name=counter.name, amount=counter.sql))
 
 
-def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+def _columns_of(connection: Connection, table: str) -> set[str]:
     return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 

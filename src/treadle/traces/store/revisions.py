@@ -1,15 +1,15 @@
 """Assigns revisions, by which live views and examiners find changed spans."""
 
-import sqlite3
+from treadle.database import Connection
 
 
-def newest_revision(connection: sqlite3.Connection) -> int:
+def newest_revision(connection: Connection) -> int:
     """Return the highest revision that was ever assigned."""
     found = connection.execute("SELECT number FROM given WHERE what = 'revision'").fetchone()
     return int(found[0])
 
 
-def new_revisions(connection: sqlite3.Connection, count: int) -> range:
+def new_revisions(connection: Connection, count: int) -> range:
     """Return `count` revisions that are higher than all earlier ones.
 
     Call the function in the transaction that stores the revisions.

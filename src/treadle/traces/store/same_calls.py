@@ -4,10 +4,10 @@
 that match it, and in turn the calls that match those. No other calls are read.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from treadle.database import Connection
 from treadle.spans.same_calls import (
     CallKeys,
     RecordedCall,
@@ -61,7 +61,7 @@ _PRESENT = """
 
 
 def same_calls_of(
-    connection: sqlite3.Connection, trace_id: str, span_id: str | None = None
+    connection: Connection, trace_id: str, span_id: str | None = None
 ) -> dict[str, SameCall]:
     """Return the other records of the calls of a trace, or of one of its spans, by span id."""
     found = connection.execute(_OF_TRACE, (packed(trace_id), packed(span_id)))
@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 
 
 def outdated(
-    connection: sqlite3.Connection, changed: Iterable[SpanRow], trace_ids: Mapping[int, Text]
+    connection: Connection, changed: Iterable[SpanRow], trace_ids: Mapping[int, Text]
 ) -> list[Outcome]:
     """Return the new states of the calls whose stored state is wrong.
 
@@ -102,7 +102,7 @@ def outdated(
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[SpanRow]:
+def _near(connection: Connection, changed: Iterable[SpanRow]) -> list[SpanRow]:
     """Return the rows of calls that have another record, or that may have one."""
     calls = [row for row in changed if row.response_key is not None or row.content_key is not None]
     if not _may_have_partners(connection, calls):
@@ -124,7 +124,7 @@ def _near(connection: sqlite3.Connection, changed: Iterable[SpanRow]) -> list[Sp
     return [row for row, own in sought if row.same_as is not None or not present.isdisjoint(own)]
 
 
-def _may_have_partners(connection: sqlite3.Connection, calls: Sequence[SpanRow]) -> bool:
+def _may_have_partners(connection: Connection, calls: Sequence[SpanRow]) -> bool:
     """Return whether the other side may have recorded a call in the time of these calls.
 
     The sides are the gateway and the exporters. Most stores have calls of one side only, and need
@@ -169,7 +169,7 @@ def _call(trace_id: Text, *values: Any) -> RecordedCall:
 class _Calls:
     """The stored calls that are read in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, trace_ids: Mapping[int, Text]) -> None:
+    def __init__(self, connection: Connection, trace_ids: Mapping[int, Text]) -> None:
         self._connection = connection
         self._trace_ids = trace_ids
         self._matches: dict[RecordedCall, list[RecordedCall]] = {}

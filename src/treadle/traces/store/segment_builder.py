@@ -4,11 +4,10 @@ The writer calls `advance` between its commits. Each call writes at most one seg
 arrive during a call wait for only about 50 ms.
 """
 
-import sqlite3
 from bisect import bisect_left
 from collections import Counter
 
-from treadle.database import transaction
+from treadle.database import Connection, transaction
 from treadle.traces.store.segments import BEFORE_ALL, remove_segment, write_segment
 
 SEGMENT_SPANS = 8_192
@@ -29,7 +28,7 @@ _CHANGED = "SELECT span FROM changed_spans"
 _MANY_CHANGED = "SELECT 1 FROM changed_spans LIMIT 1 OFFSET ?"
 
 
-def advance(connection: sqlite3.Connection) -> bool:
+def advance(connection: Connection) -> bool:
     """Write one segment if necessary. Returns whether a segment was written."""
     if connection.execute(_MANY_CHANGED, (MAX_CHANGED,)).fetchone():
         with transaction(connection):
@@ -53,7 +52,7 @@ def advance(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def renew_after(connection: sqlite3.Connection, after: int) -> int | None:
+def renew_after(connection: Connection, after: int) -> int | None:
     """Find the first changed span with a key above `after`, and write its segment again.
 
     Returns the last key of the segment, or None if there is no such span. Afterwards, the segment
@@ -71,14 +70,14 @@ def renew_after(connection: sqlite3.Connection, after: int) -> int | None:
         return None if last is None else int(last)
 
 
-def _renew_most_changed(connection: sqlite3.Connection) -> None:
+def _renew_most_changed(connection: Connection) -> None:
     ends = [last for (last,) in connection.execute(_SEGMENTS)]
     changed = Counter(bisect_left(ends, span) for (span,) in connection.execute(_CHANGED))
     ((position, _),) = changed.most_common(1)
     _renew(connection, ends[position])
 
 
-def _renew(connection: sqlite3.Connection, last: int) -> None:
+def _renew(connection: Connection, last: int) -> None:
     """Write the segment with this last key again. If it became too long, write only a first part.
 
     The further spans then count as changed until a later call writes a segment of them.
@@ -102,7 +101,7 @@ def _renew(connection: sqlite3.Connection, last: int) -> None:
     write_segment(connection, after, end)
 
 
-def _key_at(connection: sqlite3.Connection, after: int, position: int) -> int | None:
+def _key_at(connection: Connection, after: int, position: int) -> int | None:
     """Return the key at this position, counted from 1, among the keys higher than `after`."""
     found = connection.execute(_NEXT, (after, position - 1)).fetchone()
     return None if found is None else int(found[0])

@@ -14,12 +14,12 @@ contains only the small number of the shape.
 """
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from treadle.database import Connection
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.properties import property_pairs
@@ -115,7 +115,7 @@ def row_of_shape(shape: tuple[Any, ...]) -> SpanRow:
     return SpanRow._make(columns.get(name) for name in SpanRow._fields)
 
 
-def write_segment(connection: sqlite3.Connection, after: int, last: int) -> None:
+def write_segment(connection: Connection, after: int, last: int) -> None:
     """Write the segment of the keys that are higher than `after`, up to `last`.
 
     If no span has such a key, no segment is written. The following segment then covers these keys.
@@ -146,7 +146,7 @@ def write_segment(connection: sqlite3.Connection, after: int, last: int) -> None
     )
 
 
-def remove_segment(connection: sqlite3.Connection, last: int) -> None:
+def remove_segment(connection: Connection, last: int) -> None:
     """Remove the segment that ends with this key, if there is one."""
     if connection.execute("DELETE FROM segments WHERE last = ?", (last,)).rowcount:
         names = connection.execute("SELECT DISTINCT name FROM segment_columns").fetchall()

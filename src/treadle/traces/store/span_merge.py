@@ -5,10 +5,10 @@ versions do not matter.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from treadle.database import Connection
 from treadle.spans.span import Span
 from treadle.spans.span_versions import merge_versions
 from treadle.traces.store import blobs, contents, inheritance, statements
@@ -48,7 +48,7 @@ class SpanKeys:
         self._spilled: dict[int, int] = {}
         """Maps a full microsecond to the later microsecond whose keys its spans get."""
 
-    def assign(self, connection: sqlite3.Connection, starts: Sequence[int]) -> list[int]:
+    def assign(self, connection: Connection, starts: Sequence[int]) -> list[int]:
         """Return a free key for each start, which is in Unix microseconds.
 
         Call the method in the transaction that uses the keys. The keys of starts from 1834 to 2112
@@ -72,7 +72,7 @@ class SpanKeys:
         return keys
 
 
-def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
+def _free(connection: Connection, moments: set[int]) -> dict[int, int]:
     """Return the first free key of each microsecond.
 
     For a full microsecond, this is the first key of the next microsecond.
@@ -150,7 +150,7 @@ class _Change:
     row: SpanRow
 
 
-def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys: SpanKeys) -> None:
+def merge(connection: Connection, prepared: Sequence[PreparedSpan], keys: SpanKeys) -> None:
     """Store each version that adds something to the stored one.
 
     `prepared` has at most one version of each span.
@@ -202,7 +202,7 @@ def _inheritances(changes: Iterable[_Change]) -> dict[int, Inheritance]:
     return found
 
 
-def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) -> None:
+def add_redactions(connection: Connection, redacted: Mapping[str, int]) -> None:
     """Add to the counts of redacted secrets."""
     statements.insert(
         connection,
@@ -212,7 +212,7 @@ def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) 
     )
 
 
-def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
+def delete_rows(connection: Connection, keys: Iterable[int]) -> None:
     """Delete the rows of spans in all tables except the sums. Also delete blobs without uses."""
     ordered = sorted(keys)
     if not ordered:
@@ -245,7 +245,7 @@ def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
 
 
 def _changes(
-    connection: sqlite3.Connection,
+    connection: Connection,
     prepared: Sequence[PreparedSpan],
     states: Mapping[Text, TraceState],
 ) -> list[_Change]:
@@ -294,7 +294,7 @@ def _only_ends_differ(before: SpanRow, one: PreparedSpan) -> bool:
 
 
 def _with_stored(
-    connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
+    connection: Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
 ) -> dict[int, PreparedSpan]:
     """Merge stored spans with their new versions. Returns the changed spans by stored key."""
     same = dict(
@@ -314,9 +314,7 @@ def _with_stored(
     return merged
 
 
-def _assign_keys(
-    connection: sqlite3.Connection, changes: Sequence[_Change], keys: SpanKeys
-) -> None:
+def _assign_keys(connection: Connection, changes: Sequence[_Change], keys: SpanKeys) -> None:
     """Assign keys, traces and revisions. A version with the same start keeps its key."""
     moving = [
         change
@@ -335,7 +333,7 @@ def _assign_keys(
         )
 
 
-def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
+def _insert(connection: Connection, changes: Sequence[_Change]) -> None:
     """Insert the rows in the order of their keys, since FTS5 writes to disk if a key decreases."""
     ordered = sorted(changes, key=lambda change: change.row.id)
     statements.insert(

@@ -5,12 +5,13 @@ may hold the lock for up to 5 ms. Therefore one statement writes about a hundred
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
+
+from treadle.database import Connection, PackedText
 
 Value = str | bytes | int | float | None
 
@@ -21,7 +22,7 @@ _SIZES = (128, 32, 8, 2, 1)
 
 
 def insert(
-    connection: sqlite3.Connection, head: str, rows: Iterable[Sequence[Value]], tail: str = ""
+    connection: Connection, head: str, rows: Iterable[Sequence[Value]], tail: str = ""
 ) -> None:
     """Run `head VALUES (…), (…) tail` over all rows, in order."""
     for batch in _parts(tuple(rows)):
@@ -29,7 +30,7 @@ def insert(
 
 
 def select(
-    connection: sqlite3.Connection, statement: str, values: Iterable[Any]
+    connection: Connection, statement: str, values: Iterable[Any]
 ) -> Iterator[tuple[Any, ...]]:
     """Run `statement` for batches of `values`, and yield the rows of all batches.
 
@@ -40,7 +41,7 @@ def select(
         yield from connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
 
-def run(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> None:
+def run(connection: Connection, statement: str, values: Iterable[Any]) -> None:
     """Run a statement for batches of `values`, as `select` does, and return no rows."""
     for batch in _parts(tuple(values)):
         connection.execute(statement.format(_placeholders(batch)), _flat(batch))
@@ -73,7 +74,7 @@ def pack_text(text: str) -> Text:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
+        return PackedText(text.encode("utf-8", "surrogatepass"))
     return text
 
 

@@ -5,12 +5,12 @@ moves to another parent, its stored sums are subtracted from the old parent and 
 one.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+from treadle.database import Connection, PackedText
 from treadle.spans.span import OWN_LABELS
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
@@ -143,7 +143,7 @@ class SumChanges:
             before = self._own_traces.get(trace_id) or nothing()
             self._own_traces[trace_id] = added(before, share, sign)
 
-    def store_facets(self, connection: sqlite3.Connection) -> None:
+    def store_facets(self, connection: Connection) -> None:
         """Store how many spans of each trace have each model, label or other facet value.
 
         The method may be called again after further changes.
@@ -161,7 +161,7 @@ class SumChanges:
         )
         self._facets.clear()
 
-    def store(self, connection: sqlite3.Connection, states: Iterable[TraceState]) -> None:
+    def store(self, connection: Connection, states: Iterable[TraceState]) -> None:
         """Store all sums except the facets. The states must be settled (`TraceState.settle`)."""
         every = list(states)
         store_traces(connection, every)
@@ -169,7 +169,7 @@ class SumChanges:
         self._store_hours(connection, every=True)
         self._store_properties(connection, every=True)
 
-    def store_own(self, connection: sqlite3.Connection) -> None:
+    def store_own(self, connection: Connection) -> None:
         """Store the sums of Treadle's own calls alone."""
         self._store_hours(connection, every=False)
         self._store_properties(connection, every=False)
@@ -179,7 +179,7 @@ class SumChanges:
             yield key, share
         yield from self._inherited.items()
 
-    def _store_properties(self, connection: sqlite3.Connection, *, every: bool) -> None:
+    def _store_properties(self, connection: Connection, *, every: bool) -> None:
         sums: dict[tuple[Text, Text], Counters] = {
             (OWN_TRACE, trace_id): share for trace_id, share in self._own_traces.items()
         }
@@ -201,7 +201,7 @@ class SumChanges:
             [key for key in ordered if changes[key][0] < 0],
         )
 
-    def _store_hours(self, connection: sqlite3.Connection, *, every: bool) -> None:
+    def _store_hours(self, connection: Connection, *, every: bool) -> None:
         sums: dict[tuple[Text, Text, int], Counters] = {}
 
         def add(dimension: Text, value: Text, hour: int, share: Counters) -> None:
@@ -250,10 +250,10 @@ def _prefixes(labels: str | None, *, every: bool) -> tuple[str, ...]:
 
 
 def _prefixed(prefix: str, name: Text) -> Text:
-    return prefix + name if isinstance(name, str) else prefix.encode() + name
+    return prefix + name if isinstance(name, str) else PackedText(prefix.encode() + name)
 
 
-def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) -> None:
+def _store_runs(connection: Connection, states: Sequence[TraceState]) -> None:
     moves: list[_Move] = [
         (state.old_run, state.old_sums, None if state.empty else state.run_id, state.sums)
         for state in states
@@ -272,7 +272,7 @@ def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) ->
 
 
 def _store_threads(
-    connection: sqlite3.Connection, shares: dict[Text, Counters], before: dict[Text, Text]
+    connection: Connection, shares: dict[Text, Counters], before: dict[Text, Text]
 ) -> None:
     """Add the changes of runs to their threads. All sums of a moved run move to the new thread."""
     after = dict(statements.select(connection, _RUN_THREADS, shares))

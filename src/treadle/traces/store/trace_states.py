@@ -1,9 +1,9 @@
 """The stored state of traces: their root, their run, their thread and their sums."""
 
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from treadle.database import Connection
 from treadle.spans.span import SpanKind
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow, last_us
@@ -125,7 +125,7 @@ class TraceState:
         """Add `counters` to the sums, or subtract them if `sign` is -1."""
         self.sums = added(self.sums, counters, sign)
 
-    def settle(self, connection: sqlite3.Connection) -> None:
+    def settle(self, connection: Connection) -> None:
         """Look up the values that the added rows do not determine.
 
         The method reads the stored spans and facets, so these must be up to date.
@@ -149,9 +149,7 @@ class TraceState:
             self.own_thread = smallest if self.root_thread is None else self.root_thread
 
 
-def trace_states(
-    connection: sqlite3.Connection, trace_ids: Iterable[Text]
-) -> dict[Text, TraceState]:
+def trace_states(connection: Connection, trace_ids: Iterable[Text]) -> dict[Text, TraceState]:
     """Return the state of each trace. An unknown trace gets a new state with a new id."""
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
@@ -176,7 +174,7 @@ def trace_states(
     return found
 
 
-def store_traces(connection: sqlite3.Connection, changed: Iterable[TraceState]) -> None:
+def store_traces(connection: Connection, changed: Iterable[TraceState]) -> None:
     """Store the rows of settled states, and delete the rows of traces without spans."""
     every = list(changed)
     statements.run(

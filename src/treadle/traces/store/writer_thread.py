@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from treadle.database import Database, transaction
+from treadle.database import Connection, Database, transaction
 from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
@@ -74,7 +74,7 @@ class _Part:
 class _Job(Generic[T]):
     """A function that the writer runs with its connection between two commits."""
 
-    work: Callable[[sqlite3.Connection], T]
+    work: Callable[[Connection], T]
     done: Future[T]
 
     def fail(self, error: Exception) -> None:
@@ -112,7 +112,7 @@ class Writer:
         self._closed = False
         self._listeners: list[Callable[[int], None]] = []
         self._newest = 0
-        self._log = connections.LogKeeper(database.path)
+        self._log = connections.LogKeeper(database)
         self._segments_due = True
         """Whether a segment may be missing. It is true at first: an upgrade removes segments."""
         self._spans_since_segment = 0
@@ -122,7 +122,7 @@ class Writer:
         self._listeners.append(listener)
 
     def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
-        """Queue spans for writing, as described in `SqliteTraceStore.write`.
+        """Queue spans for writing, as described in `TraceStore.write`.
 
         The calling thread prepares the spans.
         """
@@ -170,7 +170,7 @@ class Writer:
             self._bytes -= part.size
         self._settle([part], failure)
 
-    def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+    def do(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run `work` with the writer's connection between two commits. `work` must be short.
 
         The future's exception is a StoreError if the file could not be changed.
@@ -185,14 +185,14 @@ class Writer:
             self._waiting.notify_all()
         return done
 
-    def edit(self, make: Callable[[sqlite3.Connection], Iterable[Span]]) -> Future[int]:
+    def edit(self, make: Callable[[Connection], Iterable[Span]]) -> Future[int]:
         """Write the new versions of stored spans that `make` returns.
 
         `make` reads the stored spans in the same transaction. The result of the future is the
         number of written spans.
         """
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             with transaction(connection):
                 prepared = prepare(make(connection))
                 span_merge.merge(connection, prepared, self._keys)
@@ -235,7 +235,7 @@ class Writer:
             self._thread.start()
 
     def _write_all(self) -> None:
-        connection: sqlite3.Connection | None = None
+        connection: Connection | None = None
         while (work := self._next()) is not None:
             try:
                 connection = connection or self._connect()
@@ -264,7 +264,7 @@ class Writer:
         self._spans_since_segment += sum(part.spans for part in group)
         self._segments_due |= self._spans_since_segment >= _SEGMENT_CHECK_SPANS
 
-    def _do_work(self, connection: sqlite3.Connection, work: _Group | _Job[Any] | _Pause) -> None:
+    def _do_work(self, connection: Connection, work: _Group | _Job[Any] | _Pause) -> None:
         if isinstance(work, list):
             self._commit(connection, work)
             self._log.keep_small(connection, sum(part.size for part in work))
@@ -276,9 +276,10 @@ class Writer:
         else:
             work.done.set_result(work.work(connection))
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Connection:
         connection = self._database.connect()
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
         return connection
 
     def _next(self) -> _Group | _Job[Any] | _Pause | None:
@@ -310,7 +311,7 @@ class Writer:
                 group.append(self._parts.popleft())
             return group or None
 
-    def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
+    def _commit(self, connection: Connection, group: _Group) -> None:
         """Commit the group in one transaction. If that fails, commit each part separately."""
         try:
             prepared = most_complete(arrival for part in group for arrival in part.prepared)

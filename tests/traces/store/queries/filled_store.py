@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.random_spans import random_span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Page, Query
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Filled:
     """`keys` are the positions of the spans in the order of time, which distinguish equal spans."""
 
-    def __init__(self, store: SqliteTraceStore, spans: list[naive.NaiveSpan]) -> None:
+    def __init__(self, store: TraceStore, spans: list[naive.NaiveSpan]) -> None:
         self.store = store
         self.spans = spans
         everything, _ = walked(lambda cursor: store.spans(limit=1000, cursor=cursor))
@@ -32,7 +32,7 @@ class Filled:
 def filled(random: Random) -> Iterator[Filled]:
     """Up to 180 versions of up to 120 spans, in up to three batches."""
     with TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         versions = []
         for _ in range(random.randrange(1, 4)):
             batch = [random_span(random) for _ in range(random.randrange(1, 60))]

@@ -18,7 +18,7 @@ from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.naive_runs import naive_runs
 from tests.traces.store.queries.random_spans import random_query
 from treadle.spans.span import ROOT_WAIT_SECONDS, Span, SpanKind, SpanStatus, Trace
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.percentiles import percentiles
 from treadle.traces.store.queries import run_pages
@@ -223,9 +223,9 @@ def _threads(there: Filled) -> dict[str, list[naive.NaiveSpan]]:
 
 
 @contextmanager
-def stored_spans(spans: Sequence[Span]) -> Iterator[SqliteTraceStore]:
+def stored_spans(spans: Sequence[Span]) -> Iterator[TraceStore]:
     with TemporaryDirectory() as folder:
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         store.write(spans).result()
         yield store
         store.close()

@@ -21,7 +21,7 @@ from tests.traces.store.queries.small_segments import segment_constantly
 from tests.traces.store.queries.test_groups import GROUPINGS, plain
 from treadle.database import transaction
 from treadle.events.types import Usage
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Field, GroupBy, MetadataKey, Query, any_of, parse_query
 from treadle.traces.store import segment_builder
@@ -31,7 +31,7 @@ READ_FROM_SEGMENTS = Query((any_of(Field.NAME, ["a name that no span has"], nega
 """Matches all spans, but the stored sums cannot answer it."""
 
 
-def segments_of(store: SqliteTraceStore) -> int:
+def segments_of(store: TraceStore) -> int:
     with store.reader() as connection:
         found: int = connection.execute("SELECT count(*) FROM segments").fetchone()[0]
         return found
@@ -43,7 +43,7 @@ def test_sums_are_exact_after_late_spans_and_deletions(seed: int) -> None:
     random = Random(seed)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         segment_constantly(patch)
-        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(Path(folder) / "traces.db")
         versions = []
         for _ in range(6):
             batch = [random_span(random) for _ in range(random.randrange(1, 30))]
@@ -66,7 +66,7 @@ def test_file_has_no_bytes_of_deleted_spans_in_segments(
 ) -> None:
     segment_constantly(monkeypatch)
     path = tmp_path / "traces.db"
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     for number in range(40):
         name = "confidential" if number == 20 else "public"
         start = number * 1_000
@@ -89,14 +89,14 @@ def test_segment_that_another_process_wrote_again_is_left_alone(
     spans = [
         span(str(each), trace_id=f"t{each}", start_us=each, end_us=9 + each) for each in range(30)
     ]
-    with closing(SqliteTraceStore.open(path)) as store:
+    with closing(TraceStore.open(path)) as store:
         for each in spans:
             store.write([each]).result()
 
         @contextmanager
         def later(connection: sqlite3.Connection) -> Iterator[None]:
             monkeypatch.setattr(segment_builder, "transaction", transaction)
-            with closing(SqliteTraceStore.open(path)) as other:
+            with closing(TraceStore.open(path)) as other:
                 other.write([replace(spans[0], output="a longer version")]).result()
             with transaction(connection):
                 yield
@@ -113,7 +113,7 @@ def test_tokens_of_a_filter_are_added_without_overflow(
 ) -> None:
     segment_constantly(monkeypatch)
     counts = ((1 << 63) - 1, 3)
-    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
         for each in range(30):
             one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)
             store.write([replace(one, tokens=Usage(*(counts if each % 2 else (2, 3))))]).result()
@@ -130,7 +130,7 @@ def test_values_that_differ_after_a_nul_are_different_groups(
 ) -> None:
     segment_constantly(monkeypatch)
     monkeypatch.setattr(segment_scan, "FEWEST_SPANS", fewest)
-    with closing(SqliteTraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
         for each in range(30):
             value = "a\0b" if each % 3 else "a"
             one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)

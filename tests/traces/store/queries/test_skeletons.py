@@ -13,19 +13,19 @@ from treadle.errors import NotFoundError
 from treadle.events.types import Usage
 from treadle.json_values import to_json
 from treadle.spans.span import Span, SpanKind
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.store.queries.skeletons import Flag
 from treadle.traces.store.skeleton import Skeleton
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
 
-def skeleton(store: SqliteTraceStore, *spans: Span) -> Skeleton:
+def skeleton(store: TraceStore, *spans: Span) -> Skeleton:
     store.write(spans).result()
     return store.skeleton(spans[0].trace_id)
 
@@ -43,7 +43,7 @@ def parents(found: Skeleton) -> dict[str, str | None]:
     }
 
 
-def test_parents_come_before_children_and_those_by_their_start(store: SqliteTraceStore) -> None:
+def test_parents_come_before_children_and_those_by_their_start(store: TraceStore) -> None:
     found = skeleton(
         store,
         span("late", "root", start_us=1_500),
@@ -76,7 +76,7 @@ def test_parents_come_before_children_and_those_by_their_start(store: SqliteTrac
     assert (found.trace_id, found.start_us, found.last_us) == ("trace", 1_000, 2_000)
 
 
-def test_a_cycle_is_cut_open_and_shown_as_root(store: SqliteTraceStore) -> None:
+def test_a_cycle_is_cut_open_and_shown_as_root(store: TraceStore) -> None:
     found = skeleton(
         store, span("own", "own"), span("one", "two", start_us=900), span("two", "one")
     )
@@ -88,7 +88,7 @@ def test_a_cycle_is_cut_open_and_shown_as_root(store: SqliteTraceStore) -> None:
     assert found.root == found.columns.span_ids.index("own")
 
 
-def test_a_missing_parent_is_a_node_until_it_arrives(store: SqliteTraceStore) -> None:
+def test_a_missing_parent_is_a_node_until_it_arrives(store: TraceStore) -> None:
     found = skeleton(store, span("one", "gone"), span("two", "gone", start_us=1_100))
 
     assert parents(found) == {"gone": None, "one": "gone", "two": "gone"}
@@ -104,7 +104,7 @@ def test_a_missing_parent_is_a_node_until_it_arrives(store: SqliteTraceStore) ->
     assert arrived.revision > found.revision
 
 
-def test_clocks_that_went_back_and_ends_that_never_came_are_marked(store: SqliteTraceStore) -> None:
+def test_clocks_that_went_back_and_ends_that_never_came_are_marked(store: TraceStore) -> None:
     found = skeleton(
         store,
         span("root"),
@@ -123,7 +123,7 @@ def test_clocks_that_went_back_and_ends_that_never_came_are_marked(store: Sqlite
 
 
 def test_a_child_outside_of_its_parent_is_marked_and_its_times_are_kept(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     found = skeleton(
         store,
@@ -139,7 +139,7 @@ def test_a_child_outside_of_its_parent_is_marked_and_its_times_are_kept(
     assert found.columns.starts == [500, 0, 500, 1_400]
 
 
-def test_true_root_is_not_a_later_child_without_a_parent(store: SqliteTraceStore) -> None:
+def test_true_root_is_not_a_later_child_without_a_parent(store: TraceStore) -> None:
     found = skeleton(
         store,
         span("root", start_us=1_000),
@@ -151,7 +151,7 @@ def test_true_root_is_not_a_later_child_without_a_parent(store: SqliteTraceStore
     assert found.columns.span_ids[found.root] == "root"
 
 
-def test_a_model_call_around_another_is_marked_as_uncounted(store: SqliteTraceStore) -> None:
+def test_a_model_call_around_another_is_marked_as_uncounted(store: TraceStore) -> None:
     found = skeleton(
         store,
         span("client", kind=SpanKind.MODEL),
@@ -164,7 +164,7 @@ def test_a_model_call_around_another_is_marked_as_uncounted(store: SqliteTraceSt
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 8), st.none() | st.integers(0, 10)), min_size=1))
 def test_every_span_is_there_once_whatever_its_parents_say(
-    store: SqliteTraceStore, links: Sequence[tuple[int, int | None]]
+    store: TraceStore, links: Sequence[tuple[int, int | None]]
 ) -> None:
     trace_id = f"trace {store.changes(None).newest}"
     spans = [
@@ -184,7 +184,7 @@ def test_every_span_is_there_once_whatever_its_parents_say(
 
 
 def test_skeleton_has_the_labels_user_release_and_metadata_of_the_root(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     root = replace(
         span("root", kind=SpanKind.RUN),
@@ -202,7 +202,7 @@ def test_skeleton_has_the_labels_user_release_and_metadata_of_the_root(
     assert (other.labels, other.user, other.release, other.metadata) == ((), None, None, {})
 
 
-def test_unknown_trace_raises_not_found(store: SqliteTraceStore) -> None:
+def test_unknown_trace_raises_not_found(store: TraceStore) -> None:
     with pytest.raises(NotFoundError, match="no trace 'nowhere'"):
         store.skeleton("nowhere")
 
@@ -210,7 +210,7 @@ def test_unknown_trace_raises_not_found(store: SqliteTraceStore) -> None:
 @pytest.mark.parametrize(
     ("count", "most"), [(10_000, 500_000), pytest.param(45_000, 2_000_000, marks=pytest.mark.slow)]
 )
-def test_a_large_trace_is_small_on_the_wire(store: SqliteTraceStore, count: int, most: int) -> None:
+def test_a_large_trace_is_small_on_the_wire(store: TraceStore, count: int, most: int) -> None:
     """The bounds are those of the case R23."""
     root = span("0" * 16, kind=SpanKind.RUN, end_us=10**9)
     calls = [

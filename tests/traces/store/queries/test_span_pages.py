@@ -10,7 +10,7 @@ from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled, walked
 from tests.traces.store.queries.random_spans import random_query, random_sort, random_span
 from treadle.errors import UsageError
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import conditions, span_pages, span_sources
 from treadle.traces.store.results import ListedSpan
@@ -129,7 +129,7 @@ def test_a_page_that_cannot_be_is_refused(page: dict[str, int]) -> None:
 
 
 def test_pattern_may_match_thousands_of_users(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     plain = random_span(Random(1))
     store.write(
         [replace(plain, trace_id=f"t{n}", user=f"u{n}", run_id=None) for n in range(1_200)]

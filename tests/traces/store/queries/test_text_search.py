@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.spans.runs import span
 from treadle.errors import UsageError
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Condition, Field, Operator, Query, parse_query
 from treadle.traces.store.results import Hit
 
@@ -34,8 +34,8 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
     spans = [
         replace(span(name, trace_id=name, start_us=number), name="work", input=text)
         for number, (name, text) in enumerate(TEXTS.items())
@@ -45,7 +45,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTraceStore
     opened.close()
 
 
-def found(store: SqliteTraceStore, text: str, operator: Operator = Operator.CONTAINS) -> set[str]:
+def found(store: TraceStore, text: str, operator: Operator = Operator.CONTAINS) -> set[str]:
     query = Query((Condition(Field.TEXT, operator, (text,)),))
     return {hit.span.span_id for hit in store.search(query, limit=100).data}
 
@@ -87,7 +87,7 @@ def found(store: SqliteTraceStore, text: str, operator: Operator = Operator.CONT
         ("nowhere", set()),
     ],
 )
-def test_a_term_is_found_literally(store: SqliteTraceStore, term: str, names: set[str]) -> None:
+def test_a_term_is_found_literally(store: TraceStore, term: str, names: set[str]) -> None:
     assert found(store, term) == names
 
 
@@ -95,25 +95,19 @@ def test_a_term_is_found_literally(store: SqliteTraceStore, term: str, names: se
     ("term", "names"),
     [("readtime", {"camel"}), ("fo", {"snake", "spaced", "apart", "phrase"}), ("C+", {"plus"})],
 )
-def test_the_beginning_of_a_word_is_found(
-    store: SqliteTraceStore, term: str, names: set[str]
-) -> None:
+def test_the_beginning_of_a_word_is_found(store: TraceStore, term: str, names: set[str]) -> None:
     assert found(store, term, Operator.BEGINS) == names
 
 
 @settings(max_examples=150)
 @given(st.text(max_size=12), st.sampled_from([Operator.CONTAINS, Operator.BEGINS]))
-def test_no_text_is_syntax_of_the_index(
-    store: SqliteTraceStore, text: str, operator: Operator
-) -> None:
+def test_no_text_is_syntax_of_the_index(store: TraceStore, text: str, operator: Operator) -> None:
     assert found(store, text, operator) <= TEXTS.keys()
 
 
 @settings(max_examples=100)
 @given(st.data())
-def test_every_word_and_phrase_of_a_text_finds_it(
-    store: SqliteTraceStore, data: st.DataObject
-) -> None:
+def test_every_word_and_phrase_of_a_text_finds_it(store: TraceStore, data: st.DataObject) -> None:
     name, text = data.draw(st.sampled_from(sorted(TEXTS.items())))
     words = text.split(" ")
     start = data.draw(st.integers(0, len(words) - 1))
@@ -122,7 +116,7 @@ def test_every_word_and_phrase_of_a_text_finds_it(
     assert name in found(store, " ".join(words[start:end]))
 
 
-def test_hits_come_newest_first_with_the_place_of_the_match(store: SqliteTraceStore) -> None:
+def test_hits_come_newest_first_with_the_place_of_the_match(store: TraceStore) -> None:
     hits = store.search(parse_query("done", now_us=0), limit=10).data
 
     assert [hit.span.span_id for hit in hits] == ["emoji", "fifty", "percent"]
@@ -133,7 +127,7 @@ def test_hits_come_newest_first_with_the_place_of_the_match(store: SqliteTraceSt
 
 def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
     text = f"{'before ' * 5_000}the needle {'after ' * 5_000}"
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     store.write([replace(span("long"), output=text, input="x", name="y")]).result()
     (hit,) = store.search(parse_query("needle", now_us=0), limit=1).data
     store.close()
@@ -157,7 +151,7 @@ def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
 def test_the_marks_of_a_hit_are_the_matches_of_the_query(
     tmp_path: Path, query: str, text: str, marked: list[str]
 ) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     store.write([replace(span("a"), output=text, input="", name="y")]).result()
     (hit,) = store.search(parse_query(query, now_us=0), limit=1).data
     store.close()
@@ -165,7 +159,7 @@ def test_the_marks_of_a_hit_are_the_matches_of_the_query(
     assert matched(hit) == marked
 
 
-def test_search_goes_on_after_its_cursor(store: SqliteTraceStore) -> None:
+def test_search_goes_on_after_its_cursor(store: TraceStore) -> None:
     query = parse_query("done", now_us=0)
     first = store.search(query, limit=2)
     second = store.search(query, limit=2, cursor=first.pagination.next_cursor)
@@ -174,13 +168,13 @@ def test_search_goes_on_after_its_cursor(store: SqliteTraceStore) -> None:
     assert second.pagination.next_cursor is None
 
 
-def test_what_is_searched_with_other_conditions_fits_all(store: SqliteTraceStore) -> None:
+def test_what_is_searched_with_other_conditions_fits_all(store: TraceStore) -> None:
     hits = store.search(parse_query("done -50% trace:fifty,percent", now_us=0), limit=10).data
 
     assert [hit.span.span_id for hit in hits] == ["fifty"]
 
 
-def test_a_search_without_text_is_refused(store: SqliteTraceStore) -> None:
+def test_a_search_without_text_is_refused(store: TraceStore) -> None:
     with pytest.raises(UsageError, match="The query has no text to search for"):
         store.search(parse_query("status:ok -done", now_us=0))
 

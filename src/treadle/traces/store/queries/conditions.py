@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from treadle.database import Connection
 from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
@@ -55,12 +56,14 @@ def text_term(condition: Condition) -> TextTerm:
     return TextTerm(match, None if single and match else text.casefold())
 
 
-def register_holds(connection: sqlite3.Connection) -> None:
+def register_holds(connection: Connection) -> None:
     """Add the SQL functions `holds` and `number_in`.
 
     `holds` returns whether the case-folded text contains a literal. `number_in` returns the number
     that the whole text represents, or NULL. The function of `member` is added too.
     """
+    if not isinstance(connection, sqlite3.Connection):
+        return  # the tables of other engines come with these functions
     connection.create_function("holds", 2, _holds, deterministic=True)
     connection.create_function("number_in", 1, _number_in, deterministic=True)
     connection.create_function("json_member", 2, _json_member, deterministic=True)
@@ -230,7 +233,7 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
     return ", ".join("?" * len(kept)) or "NULL", kept
 
 
-def resolved(connection: sqlite3.Connection, query: Query) -> Query:
+def resolved(connection: Connection, query: Query) -> Query:
     """Replace each pattern in `query` by the values that it matches, if its field has few values.
 
     If no span in the period has an excluded label, the condition on this label is removed. The
@@ -257,7 +260,7 @@ def on_spans(condition: Condition) -> Sql:
     return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
 
 
-def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
+def known_values(connection: Connection, dimension: str) -> list[str]:
     """Return all values of a dimension of `rollups`, in order."""
     return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
 
@@ -279,7 +282,7 @@ def key_bounds(query: Query, key: str) -> Sql:
     return joined(parts)
 
 
-def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
+def _resolve(connection: Connection, condition: Condition) -> Condition:
     if condition.operator is not Operator.LIKE and not _compares_metadata(condition):
         return condition
     if condition.field in _ROLLED:
@@ -315,7 +318,7 @@ def _compares(operator: Operator, bound: float, text: str) -> bool:
     return number is not None and bool(COMPARISONS[operator](number, bound))
 
 
-def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, query: Query) -> bool:
+def _excludes_nothing(connection: Connection, condition: Condition, query: Query) -> bool:
     if (condition.field, condition.operator) != (Field.LABEL, Operator.IS):
         return False
     bounds = key_bounds(query, "span")
@@ -326,7 +329,7 @@ def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, quer
     )
 
 
-def _names(connection: sqlite3.Connection, following: str) -> list[str]:
+def _names(connection: Connection, following: str) -> list[str]:
     """Return the values of a field in order, at most one more than `_MAX_NAMES`.
 
     Each value takes one step in the index.

@@ -1,8 +1,8 @@
 """Reads the examination results of the spans that match a query, and examines new spans."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 
+from treadle.database import Connection
 from treadle.traces.query.conditions import Query, SortKey
 from treadle.traces.store import contents
 from treadle.traces.store.examination_writer import progress
@@ -31,7 +31,7 @@ _TABLES = {
 
 
 def examinations(
-    connection: sqlite3.Connection, query: Query, examiners: Sequence[SpanExaminer]
+    connection: Connection, query: Query, examiners: Sequence[SpanExaminer]
 ) -> Examinations:
     """Return the results of all examiners for the matching spans."""
     register_holds(connection)
@@ -49,7 +49,7 @@ def examinations(
 
 
 def _stored(
-    connection: sqlite3.Connection, table: ExaminationTable, query: Query, seen: int
+    connection: Connection, table: ExaminationTable, query: Query, seen: int
 ) -> Iterator[Examination]:
     """Yield the stored results of the matching spans."""
     results = _TABLES[table]
@@ -70,7 +70,7 @@ def _stored(
         yield Examination(unpacked(trace_id), unpacked(span_id), start_us, result)
 
 
-def _new(connection: sqlite3.Connection, query: Query, seen: int) -> list[int]:
+def _new(connection: Connection, query: Query, seen: int) -> list[int]:
     """Return the keys of the matching spans that are not examined yet, the newest first."""
     if seen >= _newest(connection):
         return []
@@ -89,7 +89,7 @@ def _new(connection: sqlite3.Connection, query: Query, seen: int) -> list[int]:
 
 
 def _examined_now(
-    connection: sqlite3.Connection, keys: Sequence[int], examiners: Sequence[SpanExaminer]
+    connection: Connection, keys: Sequence[int], examiners: Sequence[SpanExaminer]
 ) -> Iterator[Examination]:
     for begin in range(0, len(keys), _AT_ONCE):
         for span in contents.spans_by_key(connection, keys[begin : begin + _AT_ONCE]).values():
@@ -99,7 +99,7 @@ def _examined_now(
                     yield Examination(span.trace_id, span.span_id, span.start_us, result)
 
 
-def _count(connection: sqlite3.Connection, query: Query) -> int:
+def _count(connection: Connection, query: Query) -> int:
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     if source.exact:
         return source.count
@@ -111,10 +111,10 @@ def _count(connection: sqlite3.Connection, query: Query) -> int:
     return int(found.fetchone()[0])
 
 
-def _count_of(connection: sqlite3.Connection, results: str) -> int:
+def _count_of(connection: Connection, results: str) -> int:
     found = connection.execute(f"SELECT count(*) FROM {results} WHERE {_HAS_RESULT.text}")
     return int(found.fetchone()[0])
 
 
-def _newest(connection: sqlite3.Connection) -> int:
+def _newest(connection: Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(revision), 0) FROM spans").fetchone()[0])

@@ -5,12 +5,12 @@ conditions on its own field, so that a user also sees the values that are not se
 """
 
 import json
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from itertools import filterfalse
 from typing import Any
 
+from treadle.database import Connection
 from treadle.errors import UsageError
 from treadle.spans.span import is_shown
 from treadle.traces.own_spans import OF_OTHERS
@@ -101,7 +101,7 @@ COUNTED = frozenset({*_GROUPED, *_COLUMNS, Field.METADATA})
 
 
 def value_counts(
-    connection: sqlite3.Connection, field: AnyField, query: Query, *, text: str = "", limit: int
+    connection: Connection, field: AnyField, query: Query, *, text: str = "", limit: int
 ) -> FieldValues:
     """Return a field's values that contain `text`, each with its number of matching spans.
 
@@ -135,7 +135,7 @@ def _written(field: AnyField) -> str:
     return field.written if isinstance(field, MetadataKey) else field.value
 
 
-def metadata_keys(connection: sqlite3.Connection, *, limit: int) -> tuple[MetadataKey, ...]:
+def metadata_keys(connection: Connection, *, limit: int) -> tuple[MetadataKey, ...]:
     """Return the keys of the metadata with at most a thousand values, the most used first.
 
     Only the first `_MAX_KEYS` keys in alphabetical order are considered.
@@ -154,7 +154,7 @@ def metadata_keys(connection: sqlite3.Connection, *, limit: int) -> tuple[Metada
     return tuple(ordered[:limit])
 
 
-def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
+def facet_counts(connection: Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
     """Return the number of matching rows with each value of each facet of their list."""
     register_holds(connection)
     query = resolved(connection, query)
@@ -205,7 +205,7 @@ def _grouping(field: AnyField) -> Grouping | None:
     return field if isinstance(field, MetadataKey) else _GROUPED.get(field)
 
 
-def _rows(connection: sqlite3.Connection, field: AnyField, query: Query) -> Sql:
+def _rows(connection: Connection, field: AnyField, query: Query) -> Sql:
     if (by := _grouping(field)) is not None:
         return value_rows(connection, by, query)
     assert isinstance(field, Field)
@@ -217,13 +217,13 @@ def _rows(connection: sqlite3.Connection, field: AnyField, query: Query) -> Sql:
     )
 
 
-def _source(connection: sqlite3.Connection, query: Query) -> tuple[Source, Sql]:
+def _source(connection: Connection, query: Query) -> tuple[Source, Sql]:
     source = whole_source(connection, query)
     return source, conditions(source, query)
 
 
 def _of_spans(
-    connection: sqlite3.Connection, query: Query, fields: tuple[AnyField, ...]
+    connection: Connection, query: Query, fields: tuple[AnyField, ...]
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the number of spans with each value of `fields`, and whether all spans were read."""
     if all(each.field is Field.START for each in query.conditions):
@@ -245,7 +245,7 @@ def _of_spans(
     return summed | read, whole
 
 
-def _summed(connection: sqlite3.Connection, by: Grouping, query: Query) -> Counter[str]:
+def _summed(connection: Connection, by: Grouping, query: Query) -> Counter[str]:
     """Return the counts of the values of a grouping from the stored sums."""
     rows = value_rows(connection, by, query)
     found = connection.execute(
@@ -254,7 +254,7 @@ def _summed(connection: sqlite3.Connection, by: Grouping, query: Query) -> Count
     return Counter({plain(value): count for value, count in found if count and value})
 
 
-def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
+def _in_all(connection: Connection, field: Field) -> Counter[str]:
     counts = Counter({plain(value): count for value, count in connection.execute(_IN_ALL[field])})
     if field is Field.STATUS and (ended_well := spans_in_all(connection) - counts.total()):
         counts["ok"] = ended_well
@@ -262,7 +262,7 @@ def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
 
 
 def _read(
-    connection: sqlite3.Connection, query: Query, fields: tuple[AnyField, ...]
+    connection: Connection, query: Query, fields: tuple[AnyField, ...]
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the counts from the spans, and whether all spans were read."""
     source, where = _source(connection, query)
@@ -277,7 +277,7 @@ def _read(
 
 
 def _read_source(
-    connection: sqlite3.Connection, source: Source, where: Sql, fields: tuple[AnyField, ...]
+    connection: Connection, source: Source, where: Sql, fields: tuple[AnyField, ...]
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the counts of the newest spans of a source, and whether all spans were read."""
     own = [field for field in fields if isinstance(field, Field) and field not in PROPERTIES]
@@ -327,7 +327,7 @@ def _of_properties(row_counts: Counter[tuple[Any, ...]]) -> dict[str, Counter[st
 
 
 def _of_rows(
-    connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[AnyField, ...]
+    connection: Connection, rows: Rows, query: Query, fields: tuple[AnyField, ...]
 ) -> tuple[dict[AnyField, Counter[str]], bool]:
     """Return the number of runs or threads with each value, and whether all rows were read."""
     fitting = fitting_rows(connection, rows, query, MAX_READ_SPANS)

@@ -3,12 +3,12 @@
 A run belongs to each group that has one of its matching spans.
 """
 
-import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from treadle.database import Connection
 from treadle.traces.query.conditions import GroupBy, Grouping, Query, property_of
 from treadle.traces.store import statements
 from treadle.traces.store.percentiles import percentiles
@@ -71,7 +71,7 @@ def value_of(by: Grouping, bucket_us: int) -> Sql:
 
 
 def with_figures(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_us: int,
@@ -109,7 +109,7 @@ def _measured(by: Grouping) -> DurationsOf:
 
 
 def _runs(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+    connection: Connection, by: Grouping, query: Query, bucket_us: int
 ) -> dict[str | int, _Runs]:
     traces: dict[str | int, set[int]] = defaultdict(set)
     for value, trace in _pairs(connection, by, query, bucket_us):
@@ -118,7 +118,7 @@ def _runs(
     if len(every) < _MANY_TRACES:
         found = statements.select(connection, f"{_RUNS} WHERE o.id IN ({{}})", every)
     else:
-        found = connection.execute(_RUNS)
+        found = iter(connection.execute(_RUNS))
     run_of = {trace: rest for trace, *rest in found}
     runs: dict[str | int, _Runs] = defaultdict(_Runs)
     for value, keys in traces.items():
@@ -131,7 +131,7 @@ def _runs(
 
 
 def _pairs(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+    connection: Connection, by: Grouping, query: Query, bucket_us: int
 ) -> Iterator[tuple[str | int, int]]:
     """Yield pairs of a value and the key of a trace that has a matching span with this value.
 
@@ -183,7 +183,7 @@ def _spans(source: Source, by: Grouping) -> Sql:
 
 
 def _durations(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_us: int,
@@ -215,7 +215,7 @@ def _durations(
 
 
 def _durations_in_segments(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_us: int,

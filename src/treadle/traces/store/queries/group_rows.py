@@ -4,9 +4,9 @@ For a period, `rollups` has the sums of whole hours, and the spans of the partia
 ends are added up. Other queries add up all matching spans, with the same result.
 """
 
-import sqlite3
 from collections.abc import Sequence
 
+from treadle.database import Connection
 from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
@@ -71,7 +71,7 @@ The spans of these threads or runs are read.
 
 
 def value_rows(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_seconds: int = HOUR_SECONDS,
@@ -84,9 +84,7 @@ def value_rows(
     return kept or added_up(connection, by, query, bucket_seconds)
 
 
-def added_up(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
-) -> Sql:
+def added_up(connection: Connection, by: Grouping, query: Query, bucket_seconds: int) -> Sql:
     """Return SQL for rows of stored sums or, if these cannot answer the query, of single spans."""
     return (
         _from_rollups(connection, by, query, bucket_seconds)
@@ -96,7 +94,7 @@ def added_up(
 
 
 def _less_own(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
+    connection: Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for the stored sums minus the sums of Treadle's own calls.
 
@@ -124,7 +122,7 @@ def _less_own(
 
 
 def _own_sums(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
+    connection: Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for the stored sums of Treadle's own calls.
 
@@ -138,7 +136,7 @@ def _own_sums(
 
 
 def from_kept(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
+    connection: Connection, by: Grouping, query: Query, bucket_seconds: int
 ) -> Sql | None:
     """Return SQL for the stored sums of each value, or None if they cannot answer the query."""
     if name := property_of(by):
@@ -148,9 +146,7 @@ def from_kept(
     return None
 
 
-def _of_runs(
-    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
-) -> Sql | None:
+def _of_runs(connection: Connection, by: GroupBy, query: Query, bucket_seconds: int) -> Sql | None:
     """Return SQL for a row of each thread or run.
 
     The result is None if the query has conditions on anything except the time and the id of the
@@ -222,7 +218,7 @@ def _selects_groups(condition: Condition, by: Grouping) -> bool:
 
 
 def _from_rollups(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_seconds: int,
@@ -337,9 +333,7 @@ def _between(since: int, until: int) -> tuple[Condition, Condition]:
     )
 
 
-def _from_spans(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_seconds: int
-) -> Sql:
+def _from_spans(connection: Connection, by: Grouping, query: Query, bucket_seconds: int) -> Sql:
     """Return SQL for rows with a value and its counters, read from all matching spans."""
     source = whole_source(connection, query)
     bucket_us = bucket_seconds * SECOND_US

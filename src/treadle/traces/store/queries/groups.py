@@ -3,9 +3,9 @@
 `group_rows` adds up the spans of each group.
 """
 
-import sqlite3
 from collections.abc import Sequence
 
+from treadle.database import Connection
 from treadle.errors import UsageError
 from treadle.spans.span import REPOSITORY_LABEL
 from treadle.traces.query.amounts import NANO
@@ -60,7 +60,7 @@ SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
 
 
 def groups_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     *,
@@ -134,7 +134,7 @@ def _by_figure(groups: Sequence[Group], sort: GroupSort, *, ascending: bool) -> 
 
 
 def _sorted(
-    connection: sqlite3.Connection,
+    connection: Connection,
     by: Grouping,
     query: Query,
     bucket_seconds: int,
@@ -169,7 +169,7 @@ def _sorted(
     return [Group(plain(row[0]), sums(*row[1:-1])) for row in found], total
 
 
-def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
+def _with_rest(connection: Connection, rows: Sql, query: Query) -> Sql:
     """Return the rows, and rows of the value '' with the sums of the spans that have no value.
 
     Each span has at most one value. Therefore these sums are the sums of all spans minus the sums
@@ -186,14 +186,14 @@ def _with_rest(connection: sqlite3.Connection, rows: Sql, query: Query) -> Sql:
     )
 
 
-def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
+def sums_of(connection: Connection, query: Query) -> Sums:
     """Return the sums over all matching spans. `query` must be a result of `resolved`."""
     rows = added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
     return sums(*totals)
 
 
-def uncounted_use(connection: sqlite3.Connection, query: Query) -> tuple[int, float]:
+def uncounted_use(connection: Connection, query: Query) -> tuple[int, float]:
     """Return the tokens and US dollars of matching calls whose record in another trace counts."""
     register_holds(connection)
     query = resolved(connection, query)
@@ -208,7 +208,7 @@ def uncounted_use(connection: sqlite3.Connection, query: Query) -> tuple[int, fl
     return int(tokens), nano / NANO
 
 
-def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
+def label_counts(connection: Connection, query: Query, *, limit: int) -> LabelCounts:
     """Return the labels of the matching spans, the most frequent first."""
     page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
     data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)

@@ -4,11 +4,11 @@ Conditions on time, duration, cost and tokens compare the sums of the run or thr
 that only spans have, a run or thread matches if one of its spans matches.
 """
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, Unpack
 
+from treadle.database import Connection
 from treadle.errors import NotFoundError
 from treadle.spans.span import Trace, is_shown
 from treadle.traces.query.conditions import (
@@ -128,7 +128,7 @@ class _ListSql:
 
 
 def runs_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     query: Query,
     **part: Unpack[Part],
 ) -> Page[RunSummary]:
@@ -143,7 +143,7 @@ def runs_page(
 
 
 def threads_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     query: Query,
     **part: Unpack[Part],
 ) -> Page[ThreadSummary]:
@@ -160,7 +160,7 @@ def threads_page(
     return _page(connection, _THREADS, query, summary, **part)
 
 
-def _error(connection: sqlite3.Connection, run_id: object) -> ListedError | None:
+def _error(connection: Connection, run_id: object) -> ListedError | None:
     """Return the first error of a run, or None if it has none."""
     for statement in (_FIRST_FAULT, _FIRST_FAILED):
         found = connection.execute(statement, (run_id,)).fetchone()
@@ -173,7 +173,7 @@ def _error(connection: sqlite3.Connection, run_id: object) -> ListedError | None
     return None
 
 
-def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit: int) -> Sql:
+def fitting_rows(connection: Connection, rows: Rows, query: Query, limit: int) -> Sql:
     """Return SQL that selects the newest runs or threads that match `query`.
 
     `query` must be a result of `resolved`. The columns are the key of the row, the run or thread
@@ -188,7 +188,7 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit
     )
 
 
-def matching_runs(connection: sqlite3.Connection, query: Query) -> Sql:
+def matching_runs(connection: Connection, query: Query) -> Sql:
     """Return the FROM and WHERE clauses of the runs `g` that match `query`, and their roots `s`.
 
     `query` must be a result of `resolved`.
@@ -204,7 +204,7 @@ def row_level_lists(field: Field) -> tuple[Rows, ...]:
     return tuple(rows for rows, listed in lists if listed.row_condition(condition) is not None)
 
 
-def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
+def whole_run(connection: Connection, run_id: str) -> Trace:
     """Return all spans of a run, sorted by start time and id.
 
     Raises NotFoundError for an unknown run.
@@ -296,7 +296,7 @@ _THREADS = _ListSql(
 
 
 def _page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     listed: _ListSql,
     query: Query,
     summary: Callable[[Sequence[Any]], T],
@@ -353,7 +353,7 @@ def _after_cursor(value: str, after: Position | None, sort: Sort) -> Sql:
 
 
 def _condition(
-    connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, newest: bool = False
+    connection: Connection, listed: _ListSql, condition: Condition, *, newest: bool = False
 ) -> Sql:
     """Return SQL of the condition on a row. `newest` states that the query stops after a page."""
     positive = replace(condition, negated=False)
@@ -364,7 +364,7 @@ def _condition(
 
 
 def _span_condition(
-    connection: sqlite3.Connection, listed: _ListSql, condition: Condition, *, one_by_one: bool
+    connection: Connection, listed: _ListSql, condition: Condition, *, one_by_one: bool
 ) -> Sql:
     """Return SQL that tests whether a span of the row meets the condition.
 
@@ -421,7 +421,7 @@ def _rows_of_facet(listed: _ListSql, condition: Condition) -> Sql:
     )
 
 
-def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
+def _is_recent(connection: Connection, condition: Condition) -> bool:
     """Return whether one of the newest spans matches.
 
     If one matches, testing row by row fills a page quickly.
@@ -432,9 +432,7 @@ def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
     return bool(connection.execute(seen, fitting.values).fetchone()[0])
 
 
-def _total(
-    connection: sqlite3.Connection, listed: _ListSql, where: Sql, query: Query
-) -> int | None:
+def _total(connection: Connection, listed: _ListSql, where: Sql, query: Query) -> int | None:
     """Return the number of matching rows, or None if counting them would need too many tests."""
     if not query.conditions:
         return _all_rows(connection, listed)
@@ -452,13 +450,13 @@ def _total(
     return int(found) if found < _MAX_TOTAL else None
 
 
-def _all_rows(connection: sqlite3.Connection, listed: _ListSql) -> int:
+def _all_rows(connection: Connection, listed: _ListSql) -> int:
     """Return the number of all runs or threads."""
     return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
 
 
 def _names(
-    connection: sqlite3.Connection, statement: str, identity: object
+    connection: Connection, statement: str, identity: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the models and the labels of a run or thread, the most frequent ones first."""
     found: dict[str, list[str]] = {"model": [], "label": []}

@@ -1,7 +1,6 @@
 """The totals of all runs that match a query, whether a page of the list shows them or not."""
 
-import sqlite3
-
+from treadle.database import Connection
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.counters import COUNTER_NAMES
 from treadle.traces.store.percentiles import percentiles
@@ -12,7 +11,7 @@ from treadle.traces.store.results import DURATION_OF_ROOT, STATUS_OF_ROOT, RunTo
 _SUMS = ", ".join(f"sum(g.{name})" for name in COUNTER_NAMES)
 
 
-def run_totals(connection: sqlite3.Connection, query: Query) -> RunTotals:
+def run_totals(connection: Connection, query: Query) -> RunTotals:
     """Return the totals of the matching runs. The sums include all spans of each run."""
     register_holds(connection)
     matching = matching_runs(connection, resolved(connection, query))

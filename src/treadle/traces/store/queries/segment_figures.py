@@ -3,12 +3,12 @@
 One pass over the segments reads all figures of a summary, or all counts of facets.
 """
 
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from treadle.database import Connection
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query.conditions import PROPERTIES, AnyField, Field, Query
 from treadle.traces.store.counters import Counters, added
@@ -62,7 +62,7 @@ class Figures:
     """`calls` has the number of calls of each tool, and `failed` the number of failed calls."""
 
 
-def figures(connection: sqlite3.Connection, query: Query) -> Figures:
+def figures(connection: Connection, query: Query) -> Figures:
     """Return the figures of all matching spans in segments."""
     found = Figures()
     columns = (*COUNTED_COLUMNS, STARTS, LABELS, NAMES, _DURATION, _TTFT, _COST, WAITED)
@@ -104,7 +104,7 @@ def nth_highest(arrays: "Sequence[Array]", n: int) -> int | None:
 
 
 def value_counts(
-    connection: sqlite3.Connection, query: Query, fields: Sequence[AnyField]
+    connection: Connection, query: Query, fields: Sequence[AnyField]
 ) -> dict[AnyField, Counter[str]]:
     """Return the number of matching spans in segments with each value of each field."""
     found: dict[AnyField, Counter[str]] = {each: Counter() for each in fields}

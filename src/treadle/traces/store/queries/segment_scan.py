@@ -5,12 +5,12 @@ segment was written. `uncovered` returns the sources that have these spans.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from treadle.database import Connection
 from treadle.traces.query.conditions import NUMERIC, PROPERTIES, Condition, Field, Operator, Query
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.queries.conditions import COMPARISONS, Sql, listing
@@ -138,7 +138,7 @@ def _pairs(properties: str) -> Mapping[str, str]:
     return found
 
 
-def can_scan(connection: sqlite3.Connection, query: Query, source: Source) -> bool:
+def can_scan(connection: Connection, query: Query, source: Source) -> bool:
     """Return whether a query should read segments instead of `source`, the best other source.
 
     This is the case if it is faster, and if segments can answer all conditions of the query.
@@ -155,7 +155,7 @@ def _is_scanned(condition: Condition) -> bool:
     return condition.operator is Operator.IS and (columns or condition.field in PROPERTIES)
 
 
-def uncovered(connection: sqlite3.Connection) -> tuple[Source, ...]:
+def uncovered(connection: Connection) -> tuple[Source, ...]:
     """Return the sources of the spans that are in no segment, or changed after it was written."""
     last = _last_key(connection)
     return (
@@ -169,14 +169,12 @@ def uncovered(connection: sqlite3.Connection) -> tuple[Source, ...]:
     )
 
 
-def _last_key(connection: sqlite3.Connection) -> int | None:
+def _last_key(connection: Connection) -> int | None:
     found: tuple[int | None] = connection.execute(_LAST).fetchone()
     return found[0]
 
 
-def matches(
-    connection: sqlite3.Connection, query: Query, columns: Sequence[str]
-) -> Iterator[Matches]:
+def matches(connection: Connection, query: Query, columns: Sequence[str]) -> Iterator[Matches]:
     """Yield the matching spans of each segment that has any.
 
     `columns` are the columns that the caller needs. They are read together.
@@ -210,9 +208,7 @@ def matches(
             yield found
 
 
-def _reader(
-    connection: sqlite3.Connection, segment: int
-) -> Callable[[Sequence[str]], Mapping[str, bytes]]:
+def _reader(connection: Connection, segment: int) -> Callable[[Sequence[str]], Mapping[str, bytes]]:
     def read(names: Sequence[str]) -> Mapping[str, bytes]:
         placeholders, values = listing(names)
         found = connection.execute(_DATA.format(placeholders), (segment, *values))

@@ -3,12 +3,12 @@
 The sums are put into a temporary table, so that SQL can combine them with sums of other spans.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
+from treadle.database import Connection
 from treadle.traces.query.conditions import GroupBy, Grouping, Query, property_of
 from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, COUNTERS
 from treadle.traces.store.queries.conditions import Sql
@@ -70,7 +70,7 @@ class _Totals:
                 yield value, sums
 
 
-def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
+def grouped(connection: Connection, by: Grouping, query: Query, bucket_us: int) -> Sql:
     """Return SQL for one row for each value with its counters. `can_group` must be true."""
     totals = _Totals()
     for spans in matches(connection, query, (*COUNTED_COLUMNS, *_columns(by))):
@@ -89,7 +89,7 @@ def grouped(connection: sqlite3.Connection, by: Grouping, query: Query, bucket_u
 
 
 @contextmanager
-def _writable(connection: sqlite3.Connection) -> Iterator[None]:
+def _writable(connection: Connection) -> Iterator[None]:
     """Allow changes of temporary tables on a connection that only reads."""
     (before,) = connection.execute("PRAGMA query_only").fetchone()
     connection.execute("PRAGMA query_only = 0")
@@ -109,7 +109,7 @@ def _columns(by: Grouping) -> tuple[str, ...]:
 
 
 def traces_of_values(
-    connection: sqlite3.Connection, by: Grouping, query: Query, bucket_us: int
+    connection: Connection, by: Grouping, query: Query, bucket_us: int
 ) -> Iterator[tuple[str | int, int]]:
     """Yield pairs of a value and the key of a trace that has a matching span with this value.
 

@@ -1,10 +1,10 @@
 """The skeleton of a trace: the columns that a tree and a timeline need, without contents."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import NamedTuple
 
+from treadle.database import Connection
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
 from treadle.spans.totals import CALL_KINDS
@@ -75,7 +75,7 @@ _SPANS = """
     FROM spans INDEXED BY spans_of_trace WHERE trace = ?"""
 
 
-def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
+def skeleton(connection: Connection, trace_id: str) -> Skeleton:
     """Return the skeleton of a trace. Raises NotFoundError if the trace does not exist."""
     found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
     if found is None:

@@ -1,9 +1,9 @@
 """Pages of spans in any order, and pages of the spans that contain a text, with excerpts."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from treadle.database import Connection
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import (
@@ -53,7 +53,7 @@ _KNOWN = {
 
 
 def spans_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     query: Query,
     *,
     sort: Sort = NEWEST,
@@ -97,7 +97,7 @@ def check_page(limit: int, offset: int, most: int = MAX_ROWS) -> None:
 
 
 def _rows(
-    connection: sqlite3.Connection,
+    connection: Connection,
     source: Source,
     query: Query,
     sort: Sort,
@@ -128,7 +128,7 @@ def _rows(
 
 
 def _known_rows(
-    connection: sqlite3.Connection,
+    connection: Connection,
     source: Source,
     query: Query,
     sort: Sort,
@@ -181,7 +181,7 @@ def _behind_key(after: Position | None, sort: Sort, key: str) -> Sql:
 
 
 def _select(
-    connection: sqlite3.Connection,
+    connection: Connection,
     source: Source,
     where: Sql,
     *,
@@ -197,7 +197,7 @@ def _select(
     return connection.execute(statement, values).fetchall()
 
 
-def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
+def _total(connection: Connection, query: Query, read: int, *, more: bool) -> int | None:
     """Return the number of matching spans, or None if counting them would take long.
 
     If all matching spans were read, they need not be counted.
@@ -221,7 +221,7 @@ _COLUMNS: tuple[FoundIn, ...] = ("name", "input", "output")
 
 
 def search_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     query: Query,
     **part: Unpack[Part],
 ) -> Page[Hit]:
@@ -240,7 +240,7 @@ def search_page(
     return Page(hits, page.pagination)
 
 
-def _hit(connection: sqlite3.Connection, span: ListedSpan, matches: Matches) -> Hit:
+def _hit(connection: Connection, span: ListedSpan, matches: Matches) -> Hit:
     found = connection.execute(
         "SELECT name, input, output FROM texts WHERE rowid = ?", (span.key,)
     ).fetchone()

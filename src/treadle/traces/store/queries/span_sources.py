@@ -4,10 +4,10 @@ The estimates come from the stored sums. With SQLite's own estimates, a page of 
 require reading a million rows.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from treadle.database import Connection
 from treadle.traces.query.conditions import (
     PROPERTIES,
     Condition,
@@ -131,9 +131,7 @@ class Source:
         return Sql(f"{self.spans.text} {JOINED}", self.spans.values)
 
 
-def best_source(
-    connection: sqlite3.Connection, query: Query, order: SortKey, wanted: int
-) -> Source:
+def best_source(connection: Connection, query: Query, order: SortKey, wanted: int) -> Source:
     """Return the source that needs the fewest rows for `wanted` matching spans in `order`."""
     everything = spans_in_all(connection)
     best, least = _walked(query, order, everything), (everything, everything)
@@ -155,7 +153,7 @@ def best_source(
     return best
 
 
-def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
+def whole_source(connection: Connection, query: Query) -> Source:
     """Return the source that needs the fewest rows to sum up all matching spans.
 
     If many spans match, they are read from the index `spans_in_short`, even if another index
@@ -168,12 +166,12 @@ def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
     return Source(Sql("spans s INDEXED BY spans_in_short"), reach)
 
 
-def spans_in_all(connection: sqlite3.Connection) -> int:
+def spans_in_all(connection: Connection) -> int:
     """Return the number of stored spans."""
     return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
 
 
-def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
+def texts_source(connection: Connection, query: Query) -> Source | None:
     """Return the spans that the full-text index finds, in the order of time.
 
     The result is None if the index cannot be used for the query.
@@ -218,13 +216,13 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
     )
 
 
-def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
+def _in_time(connection: Connection, query: Query) -> Source:
     """Return a source of the spans in the period of the query."""
     reach = _reach(connection, query, SortKey.TIME)
     return Source(Sql("spans s NOT INDEXED"), reach)
 
 
-def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
+def _narrower(connection: Connection, query: Query) -> Iterator[Source]:
     for condition in query.conditions:
         if condition.negated:
             continue
@@ -253,7 +251,7 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
         yield text
 
 
-def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[Source]:
+def _in_range(connection: Connection, condition: Condition) -> Iterator[Source]:
     """Yield a source of the spans in a range of values, if there are only a few."""
     index, known, column = _RANGES[condition.field]
     where = joined([Sql(known), compared(column, condition)])
@@ -264,7 +262,7 @@ def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[
         yield Source(Sql(spans), count, where, used=(condition,))
 
 
-def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
+def _labelled(connection: Connection, condition: Condition, *, alone: bool) -> Source:
     count = _count(connection, condition) or 0
     placeholders, values = listing(condition.values)
     if len(condition.values) == 1:
@@ -285,7 +283,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
     )
 
 
-def _with_property(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
+def _with_property(connection: Connection, condition: Condition, *, alone: bool) -> Source:
     placeholders, values = listing(condition.values)
     where = Sql(f"p.name = ? AND p.value IN ({placeholders})", (condition.about.value, *values))
     stored = Sql(f"SELECT sum(spans) FROM properties p WHERE {where.text}", where.values)
@@ -300,7 +298,7 @@ def _with_property(connection: sqlite3.Connection, condition: Condition, *, alon
     )
 
 
-def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
+def _count(connection: Connection, condition: Condition) -> int | None:
     """Return the approximate number of matching spans, or None if no index can be used."""
     if condition.field is Field.SPAN:
         return len(condition.values)
@@ -321,7 +319,7 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
     return _first(connection, Sql(_COUNTS[condition.field].format(placeholders), values))
 
 
-def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
+def _count_alike(connection: Connection, condition: Condition) -> int:
     """Return the number of spans with one of the values. A large number is only estimated.
 
     The estimate is half of all spans.
@@ -334,7 +332,7 @@ def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
     return max(count, spans_in_all(connection) // 2)
 
 
-def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
+def _reach(connection: Connection, query: Query, order: SortKey) -> int:
     """Return the maximum number of spans that a scan in `order` reads.
 
     The period of the query limits a scan in the order of time. Other conditions do not reduce the
@@ -355,5 +353,5 @@ def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
     return _first(connection, counted)
 
 
-def _first(connection: sqlite3.Connection, sql: Sql) -> int:
+def _first(connection: Connection, sql: Sql) -> int:
     return int(connection.execute(sql.text, sql.values).fetchone()[0] or 0)

@@ -1,7 +1,6 @@
 """Summaries of sets of spans: counts, sums, percentiles, and the worst spans."""
 
 import json
-import sqlite3
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from treadle.database import Connection
 from treadle.spans.span import OWN_LABELS, TOOL_NAME_PREFIX, is_shown
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from treadle.traces.store.segments import Array
 
 
-def newest_asked_about(connection: sqlite3.Connection) -> int:
+def newest_asked_about(connection: Connection) -> int:
     """Return the newest revision of a span that is not one of Treadle's own calls, or 0.
 
     Treadle also records the calls of its analyst. Therefore each question to the analyst raises the
@@ -57,7 +57,7 @@ MAX_GROUPS = 100
 """The maximum number of models, of tools, of operations and of labels in a summary."""
 
 
-def summary(connection: sqlite3.Connection, query: Query) -> Summary:
+def summary(connection: Connection, query: Query) -> Summary:
     """Return the summary of the matching spans.
 
     If many spans match, all figures of older spans are read from segments. If no segments are read,
@@ -120,7 +120,7 @@ class _Spans:
     The spans of `sources` are still to be read. `of_segments` has the figures of all other spans.
     """
 
-    connection: sqlite3.Connection
+    connection: Connection
     sources: tuple[Source, ...]
     query: Query
     of_segments: segment_figures.Figures | None = None

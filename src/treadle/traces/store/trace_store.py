@@ -5,15 +5,13 @@ less complete than the stored one changes nothing, so spans may arrive in any or
 Several processes may use one file at once.
 """
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import Self, Unpack
 
-from treadle.database import Database
+from treadle.database import Connection, Database, StoreAddress, open_database
 from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import SameCall, Span, SpanReference, Trace
@@ -91,7 +89,7 @@ _CHANGES = """
     WHERE revision > ? ORDER BY revision LIMIT ?"""
 
 
-class SqliteTraceStore(SpanReader):
+class TraceStore(SpanReader):
     """Stores spans in a SQLite file. Written spans are readable at once.
 
     Any operating-system thread may use the store. The store keeps the more complete one of two
@@ -102,21 +100,22 @@ class SqliteTraceStore(SpanReader):
 
     def __init__(self, database: Database, read_seconds: float) -> None:
         """Create a store for a file that is already prepared. `open` prepares the file."""
-        self.path = database.path
+        self.folder = database.folder
+        self._database = database
         self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
         self._labeller = Labeller(self._writer)
         self._readers = connections.Readers(database, read_seconds)
-        self._examinations = ExaminationWriter(database.path, self.reader, self._writer)
+        self._examinations = ExaminationWriter(database, self.reader, self._writer)
 
     @classmethod
-    def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
-        """Open the store in the file at `path`. Creates or upgrades the file if necessary.
+    def open(cls, address: StoreAddress, *, read_seconds: float = 10.0) -> Self:
+        """Open the store at `address`. Creates or upgrades its tables if necessary.
 
-        A query that takes more than `read_seconds` is cancelled. Raises StoreError when the file
+        A query that takes more than `read_seconds` is cancelled. Raises StoreError when the store
         cannot be used.
         """
-        with Database(path, SCHEMA).open() as database:
+        with open_database(address, SCHEMA).open() as database:
             return cls(database, read_seconds)
 
     def write(
@@ -134,7 +133,11 @@ class SqliteTraceStore(SpanReader):
         self._writer.close()
         self._readers.close()
 
-    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
+    def size(self) -> int:
+        """Return the bytes of the store on disk."""
+        return self._database.size()
+
+    def reader(self) -> AbstractContextManager[Connection]:
         """Return a connection that sees one state of the file, for functions of `store.queries`.
 
         A query is cancelled after `read_seconds`. Any failure becomes a StoreError.
@@ -408,14 +411,14 @@ def _names_traces(condition: Condition) -> bool:
     return condition.field is Field.TRACE and condition.operator is Operator.IS
 
 
-def _known(connection: sqlite3.Connection, reference: str) -> str:
+def _known(connection: Connection, reference: str) -> str:
     try:
         return _resolve(connection, reference)
     except NotFoundError:
         return reference
 
 
-def _resolve(connection: sqlite3.Connection, reference: str) -> str:
+def _resolve(connection: Connection, reference: str) -> str:
     if is_last(reference):
         recent = connection.execute(_RECENT, (1,)).fetchone()
         if recent is None:

@@ -14,20 +14,20 @@ from tests.spans.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
 from treadle.spans.span import SpanKind, SpanStatus
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 from treadle.traces.query import Field, Query, any_of
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
-    opened = SqliteTraceStore.open(tmp_path / "folder" / "traces.db")
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    opened = TraceStore.open(tmp_path / "folder" / "traces.db")
     yield opened
     opened.close()
 
 
-def test_a_trace_without_its_end_is_unfinished(store: SqliteTraceStore) -> None:
+def test_a_trace_without_its_end_is_unfinished(store: TraceStore) -> None:
     store.write([span("root", end_us=None), span("child", "root")]).result()
 
     assert store.trace("trace").status is SpanStatus.UNFINISHED
@@ -38,20 +38,20 @@ def _of_thread(thread: str) -> Query:
     return Query((any_of(Field.THREAD, [thread]),))
 
 
-def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: SqliteTraceStore) -> None:
+def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: TraceStore) -> None:
     store.write([span("m", kind=SpanKind.MODEL)]).result()
 
     totals = store.runs().data[0].sums.totals
     assert (totals.tokens, totals.cost, totals.unmetered, totals.unpriced) == (Usage(), None, 1, 1)
 
 
-def test_an_id_that_begins_another_one_is_still_found(store: SqliteTraceStore) -> None:
+def test_an_id_that_begins_another_one_is_still_found(store: TraceStore) -> None:
     store.write([span("s", trace_id="abc"), span("s", trace_id="abcd")]).result()
 
     assert store.trace("abc").trace_id == "abc"
 
 
-def test_references_that_fit_none_or_several_say_so(store: SqliteTraceStore) -> None:
+def test_references_that_fit_none_or_several_say_so(store: TraceStore) -> None:
     with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
         store.trace("LAST")
     store.write([span("s", trace_id=f"ab{number}") for number in range(6)]).result()
@@ -63,7 +63,7 @@ def test_references_that_fit_none_or_several_say_so(store: SqliteTraceStore) -> 
 
 
 def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     store.write(
         [
@@ -83,7 +83,7 @@ def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
 
 
 def test_root_without_input_has_the_question_of_its_first_model_call(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     asked = '[{"role": "user", "content": "Which orders do I have?"}]'
     later = '[{"role": "user", "content": "And now?"}]'
@@ -98,7 +98,7 @@ def test_root_without_input_has_the_question_of_its_first_model_call(
 
 
 def test_successful_root_without_output_has_the_answer_of_its_last_model_call(
-    store: SqliteTraceStore,
+    store: TraceStore,
 ) -> None:
     root = replace(span("root", kind=SpanKind.AGENT, start_us=1), output=None)
     calls = [
@@ -114,18 +114,18 @@ def test_successful_root_without_output_has_the_answer_of_its_last_model_call(
 
 
 def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(tmp_path / "traces.db")
     futures = [store.write([span(f"s{number}")]) for number in range(500)]
     store.close()
     store.close()
 
     assert all(future.done() and future.exception() is None for future in futures)
     assert isinstance(store.write([span("late")]).exception(), StoreError)
-    assert len(SqliteTraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
+    assert len(TraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
 
 
 def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    store = SqliteTraceStore.open(tmp_path / "traces.db", read_seconds=0)
+    store = TraceStore.open(tmp_path / "traces.db", read_seconds=0)
     store.write([span(f"s{number}") for number in range(2_000)]).result()
 
     with pytest.raises(StoreError, match="it took more than 0 s"):
@@ -133,8 +133,8 @@ def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_file_is_readable_by_its_owner_alone(store: SqliteTraceStore) -> None:
-    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+def test_the_file_is_readable_by_its_owner_alone(store: TraceStore) -> None:
+    assert stat.S_IMODE((store.folder / "traces.db").stat().st_mode) == 0o600
 
 
 def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> 
         (garbage / "below", "cannot be read or written"),
     ):
         with pytest.raises(StoreError, match=reason) as caught:
-            SqliteTraceStore.open(path)
+            TraceStore.open(path)
         assert caught.value.hint
 
 
@@ -160,9 +160,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.spans.runs import span
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
-store = SqliteTraceStore.open(Path(sys.argv[1]))
+store = TraceStore.open(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
@@ -195,7 +195,7 @@ def test_kill_9_loses_no_acknowledged_span(tmp_path: Path) -> None:
             pass
         writer.send_signal(signal.SIGKILL)
         acknowledged = 41 + sum(line.endswith("\n") for line in writer.stdout)
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
     trace = store.trace("trace")
     store.close()
 
@@ -209,21 +209,21 @@ def test_several_processes_make_and_write_one_file_at_once(tmp_path: Path) -> No
     writers = [start_writer(path, name, 30) for name in "ab"]
     for writer in writers:
         _, _ = writer.communicate("go\n", timeout=60)
-    store = SqliteTraceStore.open(path)
+    store = TraceStore.open(path)
 
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(store.trace("trace").spans) == 60
     store.close()
 
 
-def test_the_engine_keeps_the_whole_protocol(store: SqliteTraceStore) -> None:
-    engine: SqliteTraceStore = store  # checked by mypy
+def test_the_engine_keeps_the_whole_protocol(store: TraceStore) -> None:
+    engine: TraceStore = store  # checked by mypy
 
     assert engine.redactions() == {}
 
 
-def test_what_another_process_wrote_is_a_change(store: SqliteTraceStore) -> None:
-    other = SqliteTraceStore.open(store.path)
+def test_what_another_process_wrote_is_a_change(store: TraceStore) -> None:
+    other = TraceStore.open(store.folder / "traces.db")
     store.write([span("mine")]).result()
     other.write([span("theirs")]).result()
     other.close()

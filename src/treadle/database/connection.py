@@ -1,0 +1,60 @@
+"""The part of a database connection that stores use, and transactions."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the statement changed."""
+
+    def fetchone(self) -> Any:
+        """Return the next row as a tuple, or None if there is none."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all remaining rows as tuples."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection that runs SQL in the dialect of SQLite.
+
+    `sqlite3.Connection` and `postgres.PostgresConnection` have these methods. Errors of both are
+    the exceptions of `sqlite3`, so a store handles one set of exceptions.
+    """
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+
+    def execute(
+        self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ..., /
+    ) -> Cursor: ...
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[Connection]:
+    """Run the block in a transaction: all its statements are committed, or none.
+
+    The transaction takes the write lock at its beginning. It waits there for another process until
+    the busy time-out. A lock that is taken later can fail without a wait.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends some failed transactions itself
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,172 @@
+"""What a store does with its database, on every engine."""
+
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from treadle.database.connection import Connection, transaction
+from treadle.database.schema import Schema
+from treadle.errors import StoreError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+T = TypeVar("T")
+
+_FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
+"""Exceptions that mean that the database or its data cannot be used.
+
+UnicodeError occurs for lone surrogates, which SQLite cannot store.
+"""
+
+
+class Database(ABC):
+    """One database that only its owner can read, opened or created at the first use.
+
+    A lock admits one thread at a time. Any number of processes may open the same database. Methods
+    raise StoreError when the database fails, unless their docstring states otherwise.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._errors = _FILE_ERRORS + schema.row_errors
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._thread: ThreadPoolExecutor | None = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the database in messages, without secrets."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """The local folder for files that belong to the store, such as locks of this machine."""
+
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the database has been created. A database is created at its first use."""
+
+    @abstractmethod
+    def open_connection(self) -> Connection:
+        """Open a connection. Creates or upgrades the tables if necessary.
+
+        Raises sqlite3.Error or OSError on failure. Raises StoreError if another program or a newer
+        version of Treadle wrote the database.
+        """
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Open another connection to the database, whose tables must be up to date.
+
+        Raises sqlite3.Error.
+        """
+
+    @abstractmethod
+    def connect_reader(self) -> Connection:
+        """Open another connection that only reads stored tables. Raises sqlite3.Error."""
+
+    @abstractmethod
+    def read(self, connection: Connection, seconds: float) -> AbstractContextManager[None]:
+        """Run a block that sees one state of the database.
+
+        `connection` is one of `connect_reader`. A statement that still runs after `seconds` is
+        cancelled and raises sqlite3.Error.
+        """
+
+    @abstractmethod
+    def change_number(self, connection: Connection) -> int | None:
+        """Return a number that differs after another connection has changed the database.
+
+        The result is None if the engine has no such number.
+        """
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return the bytes of the database on disk, or 0 if it does not exist."""
+
+    @abstractmethod
+    def check_version(self, connection: Connection) -> None:
+        """Raise StoreError if a newer version of Treadle has upgraded the tables meanwhile."""
+
+    @abstractmethod
+    def examine(self) -> str | None:
+        """Examine the whole database, and return the reason why it cannot be used.
+
+        Returns None if the database can be used or does not exist.
+        """
+
+    @abstractmethod
+    def error(self, reason: object) -> StoreError:
+        """Return a StoreError for the database. `reason` is why it cannot be used."""
+
+    def open(self) -> Self:
+        """Open the database now, not at the first use, so that failures are reported early."""
+        with self.use():
+            return self
+
+    def close(self) -> None:
+        """Close the database. A second call has no effect."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @contextmanager
+    def use(self) -> Iterator[Connection]:
+        """Yield the connection. Other threads wait until the block ends."""
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = self.open_connection()
+                yield self._connection
+            except self._errors as error:
+                raise self.error(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Yield the connection in a transaction. Other threads wait until the block ends."""
+        with self.use() as connection, transaction(connection):
+            yield connection
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in the thread of this database, and return its result.
+
+        Calls run one after another. The work is completed even if the caller is cancelled.
+        """
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        def job() -> T:
+            with self.use() as connection:
+                return work(connection)
+
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=self.schema.records)
+        # Without the shield, a cancelled caller would remove the work from the thread's queue.
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, job))
+
+    async def aclose(self) -> None:
+        """Complete the work of the thread, then close the database and end the thread."""
+        import asyncio
+
+        thread, self._thread = self._thread, None
+        if thread is None:
+            self.close()
+            return
+        try:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, self.close))
+        finally:
+            thread.shutdown(wait=False)

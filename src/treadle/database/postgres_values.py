@@ -1,0 +1,106 @@
+"""Values of PostgreSQL that behave as those of SQLite.
+
+PostgreSQL cannot store NUL or a lone surrogate in a text. Both are stored as private characters of
+plane 16. Where a text contains one of these private characters itself, an escape character precedes
+it. In Python, a text with a lone surrogate is a `PackedText`, as it is for SQLite.
+"""
+
+import re
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumperUnknown
+
+from treadle.database.text import PackedText
+
+_FIRST = 0x10F000
+"""The private character for U+D800. The characters for the other surrogates follow."""
+_NUL = chr(0x10F800)
+_ESCAPE = chr(0x10F801)
+_LEAD = b"\xf4\x8f"
+"""The bytes with which the UTF-8 form of each private character begins."""
+
+_UNSTORABLE = re.compile(f"[\0\ud800-\udfff{chr(_FIRST)}-{_ESCAPE}]")
+_STORED = re.compile(f"{_ESCAPE}([{chr(_FIRST)}-{_ESCAPE}])|([{chr(_FIRST)}-{_NUL}])", re.DOTALL)
+
+
+def adapt(connection: "psycopg.Connection[Any]") -> None:
+    """Register the conversions of this module for a connection."""
+    adapters = connection.adapters
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(PackedText, _PackedTextDumper)
+    adapters.register_dumper(bool, _BoolDumper)
+    adapters.register_loader("text", _TextLoader)
+    adapters.register_loader("varchar", _TextLoader)
+    adapters.register_loader("bool", _BoolLoader)
+    adapters.register_loader("numeric", _NumericLoader)
+
+
+def _stored(text: str) -> bytes:
+    return _UNSTORABLE.sub(_private, text).encode()
+
+
+def _private(found: re.Match[str]) -> str:
+    character = found.group()
+    if character == "\0":
+        return _NUL
+    if "\ud800" <= character <= "\udfff":
+        return chr(_FIRST + ord(character) - 0xD800)
+    return _ESCAPE + character
+
+
+def _original(found: re.Match[str]) -> str:
+    escaped, private = found.groups()
+    if escaped is not None:
+        return str(escaped)
+    return "\0" if private == _NUL else chr(0xD800 + ord(private) - _FIRST)
+
+
+class _TextDumper(StrDumperUnknown):
+    """Sends a text. Raises UnicodeEncodeError for a lone surrogate, as SQLite does."""
+
+    def dump(self, obj: str) -> Buffer:
+        data = obj.encode()
+        return _stored(obj) if b"\0" in data or _LEAD in data else data
+
+
+class _PackedTextDumper(StrDumperUnknown):
+    def dump(self, obj: Any) -> Buffer:
+        return _stored(bytes(obj).decode("utf-8", "surrogatepass"))
+
+
+class _BoolDumper(Dumper):
+    """Sends a Boolean as the number that SQLite stores."""
+
+    oid = psycopg.adapters.types["int8"].oid
+
+    def dump(self, obj: bool) -> Buffer:
+        return b"1" if obj else b"0"
+
+
+class _TextLoader(Loader):
+    def load(self, data: Buffer) -> str | PackedText:
+        content = bytes(data)
+        if _LEAD not in content:
+            return content.decode()
+        text = _STORED.sub(_original, content.decode())
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return PackedText(text.encode("utf-8", "surrogatepass"))
+        return text
+
+
+class _BoolLoader(Loader):
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _NumericLoader(Loader):
+    """Reads a sum of whole numbers as an int, and any other number as a float."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
