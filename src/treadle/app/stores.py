@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from treadle.edits.service import Edits
     from treadle.traces import TraceStore
 
-_VARIABLE = "TREADLE_STORE_URL"
+_VARIABLE = "TREADLE_STORE__URL"
 """The environment variable of the setting `store.url`."""
 
 DEFAULT_PROJECT = "default"

@@ -280,10 +280,13 @@ def _postgres_url(value: str) -> str:
     return value
 
 
+PostgresUrl = Annotated[str, AfterValidator(_postgres_url)]
+
+
 class StoreSettings(Section):
     """The place of the stores: traces, conversations, proposals, experiments and approvals."""
 
-    url: Annotated[str | None, AfterValidator(_postgres_url), UserOnly()] = None
+    url: Annotated[PostgresUrl | None, UserOnly()] = None
     """Address of a PostgreSQL database. If unset, SQLite files in your data folder are used."""
 
 

@@ -14,7 +14,7 @@ never become part of the settings.
 
 TOP_LEVEL = frozenset({
     "approvals", "bus", "checks", "context", "edits", "fallback_models", "gateway", "history",
-    "limits", "logs", "model", "providers", "server", "terminal", "tools", "traces",
+    "limits", "logs", "model", "providers", "server", "store", "terminal", "tools", "traces",
     "trusted_roots",
 })  # fmt: skip
 """The names at the top level of the settings. A test compares these names with the model."""
