@@ -1,9 +1,8 @@
 """Counters of what each API key used in a period. All servers of an installation share them."""
 
-import sqlite3
 from enum import StrEnum
 
-from treadle.database import Database
+from treadle.database import Connection, Database
 
 _KEPT_PERIODS_US = 62 * 86_400 * 1_000_000
 """Microseconds after which the counter of a period is deleted."""
@@ -52,9 +51,7 @@ class KeyUse:
             return int(row[0]) if row else 0
 
 
-def _add(
-    connection: sqlite3.Connection, key_id: str, counter: Counter, period_us: int, amount: int
-) -> int:
+def _add(connection: Connection, key_id: str, counter: Counter, period_us: int, amount: int) -> int:
     (total,) = connection.execute(
         "INSERT INTO key_use (key_id, counter, period_us, amount) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (key_id, counter, period_us)"

@@ -1,9 +1,8 @@
 """The identity store of an installation: one database for all projects."""
 
-from pathlib import Path
 from typing import Self
 
-from treadle.database import Database
+from treadle.database import StoreAddress, open_database
 from treadle.identity.audit_log import AuditLog
 from treadle.identity.key_use import KeyUse
 from treadle.identity.keys import ApiKeys
@@ -20,8 +19,8 @@ class IdentityStore:
     store fails.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA)
+    def __init__(self, address: StoreAddress) -> None:
+        self._database = open_database(address, SCHEMA)
         self.projects = Projects(self._database)
         self.users = Users(self._database)
         self.sessions = Sessions(self._database)
@@ -42,7 +41,7 @@ class IdentityStore:
     @property
     def exists(self) -> bool:
         """Whether the store has been created. Reading a store that does not exist creates it."""
-        return self._database.path.exists()
+        return self._database.exists
 
     def has_identities(self, now_us: int) -> bool:
         """Whether anyone but the server's own user can use the installation now or soon.

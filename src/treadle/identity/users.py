@@ -1,10 +1,9 @@
 """The users of an installation, their roles, and the invitations of new users."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
-from treadle.database import Database
+from treadle.database import Connection, Database
 from treadle.errors import NotFoundError, UsageError
 from treadle.identity.identity import Role
 from treadle.identity.records import Invitation, User
@@ -152,9 +151,7 @@ def _normalized(email: str) -> str:
     return email.strip().lower()
 
 
-def _set_role(
-    connection: sqlite3.Connection, email: str, project: str, role: Role, now_us: int
-) -> None:
+def _set_role(connection: Connection, email: str, project: str, role: Role, now_us: int) -> None:
     connection.execute(
         "INSERT INTO users (id, email, created_us) VALUES (?, ?, ?) ON CONFLICT (email) DO NOTHING",
         (str(new_id()), email, now_us),
@@ -167,11 +164,11 @@ def _set_role(
     )
 
 
-def _find(connection: sqlite3.Connection, email: str) -> User | None:
+def _find(connection: Connection, email: str) -> User | None:
     return next(iter(_users(connection, "WHERE email = ?", (email,))), None)
 
 
-def _users(connection: sqlite3.Connection, condition: str, values: Sequence[object]) -> list[User]:
+def _users(connection: Connection, condition: str, values: Sequence[object]) -> list[User]:
     roles: dict[str, dict[str, Role]] = defaultdict(dict)
     for user_id, project, role in connection.execute(
         "SELECT user_id, project, role FROM memberships ORDER BY project"
