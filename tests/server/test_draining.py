@@ -17,7 +17,7 @@ from tests.server.exports import export, span
 from tests.server.serving import serving
 from treadle.errors import StoreError
 from treadle.server.readiness import Readiness
-from treadle.traces import SqliteTraceStore
+from treadle.traces import TraceStore
 
 NOTICE = {"TREADLE_SERVER__DRAIN_NOTICE": "1"}
 
@@ -34,7 +34,7 @@ async def test_server_that_drains_is_not_ready_but_answers(repo: Path) -> None:
         stored = await served.http.post("/v1/traces", json=export(span(1)))
         assert stored.status_code == 200
         assert stored.headers["connection"] == "close"
-    store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
+    store = TraceStore.open(repo.parent / "home" / "data" / "traces.db")
     try:
         assert len(store.trace(f"{1:032x}").spans) == 1
     finally:
