@@ -28,11 +28,24 @@ def refused(home: Path, *words: str) -> Ran:
 
 
 def test_lists_of_a_new_installation_create_no_file(home: Path) -> None:
-    assert answer(home, "projects", "list") == {"projects": [{"name": "default", "created_us": 0}]}
+    (project,) = answer(home, "projects", "list")["projects"]
+    assert project == {"name": "default", "created_us": 0, "repository": None}
     assert answer(home, "users", "list") == {"users": [], "invitations": []}
     assert answer(home, "keys", "list") == {"keys": []}
     assert answer(home, "audit") == {"entries": []}
     assert not list(home.rglob("identity.db*"))
+
+
+def test_project_keeps_the_root_of_its_repository(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "repo" / "inner").mkdir()
+    answer(home, "projects", "add", "alpha", "--repository", str(tmp_path / "repo" / "inner"))
+    answer(home, "projects", "add", "beta")
+    found = {
+        each["name"]: each["repository"] for each in answer(home, "projects", "list")["projects"]
+    }
+    assert found == {"alpha": str(tmp_path / "repo"), "beta": None, "default": None}
+    refused(home, "projects", "add", "gamma", "--repository", str(tmp_path / "missing"))
 
 
 def test_key_is_printed_once(home: Path) -> None:

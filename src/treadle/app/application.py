@@ -45,6 +45,8 @@ class Toolset(Enum):
     NONE = auto()
     CODE = auto()
     """The tools that read and change the repository."""
+    RECORDS = auto()
+    """The tools that read records, run experiments and control pages."""
     ALL = auto()
 
 
@@ -59,6 +61,7 @@ class App:
     """
 
     root: Path
+    toolset: Toolset
     settings: Settings
     env: Mapping[str, str]
     clock: Clock
@@ -78,6 +81,11 @@ class App:
     experiments: "OpenExperiments | None"
     executor: ToolExecutor
     stores: Stores
+
+    @property
+    def has_repository(self) -> bool:
+        """Whether `root` is a repository. Otherwise it is an empty folder."""
+        return self.toolset is not Toolset.RECORDS
 
     @property
     def warnings(self) -> list[str]:
@@ -127,9 +135,10 @@ async def open_app(
             recording(bus, settings.traces.redaction, root, stores)
         )
         code_tools, analyst = Registry(()), _AnalystTools()
-        if toolset is not Toolset.NONE:
+        if toolset in {Toolset.CODE, Toolset.ALL}:
             code_tools = code_registry(root, index, edits, settings)
-        if toolset is Toolset.ALL and (only_tool is None or code_tools.get(only_tool) is None):
+        needed = only_tool is None or code_tools.get(only_tool) is None
+        if toolset in {Toolset.RECORDS, Toolset.ALL} and needed:
             opening = _open_analyst_tools(
                 root,
                 recorded,
@@ -152,8 +161,8 @@ async def open_app(
         )  # fmt: skip
         await stack.enter_async_context(executor)
         yield App(
-            root, settings, env, clock, bus, index, edits, edits_error, conversations, ui_store,
-            recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
+            root, toolset, settings, env, clock, bus, index, edits, edits_error, conversations,
+            ui_store, recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
             analyst.experiments, executor, stores,
         )  # fmt: skip
 
@@ -190,7 +199,8 @@ async def _open_analyst_tools(
         ui = Ui(ui_store, clock)
         models_read = settings.traces.models_read
         tools = analyst_tools(traces, opened.experiments, ui, settings)
-        if models_read == "all":
+        # The store of a project contains the records of that project alone.
+        if models_read == "all" or (models_read is None and settings.project_folder):
             yield _AnalystTools(tools, (), opened)
             return
         own = OfRepository(traces, await asyncio.to_thread(repository_label, root))

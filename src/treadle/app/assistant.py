@@ -128,7 +128,8 @@ class Assistant:
         """Return the tools for the next prompt, and a role whose prompt names only these tools."""
         available = self.available_tools()
         chosen = set(available.names()) - conversation.choices.tools_left_out
-        return fit_to_window(conversation.root, available.only(chosen), self.model.context_window)
+        root = conversation.root if self.app.has_repository else None
+        return fit_to_window(root, available.only(chosen), self.model.context_window)
 
     async def session(
         self,
@@ -204,7 +205,7 @@ async def _connect_while_refreshing(
         raise
 
 
-def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
+def fit_to_window(root: str | None, tools: Registry, context_window: int) -> tuple[Registry, Role]:
     """Choose the tools that fit into the context window, and a role whose prompt names them."""
     available = context_window // PROMPT_DIVISOR
     needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))

@@ -5,6 +5,8 @@ from treadle.errors import NotFoundError, UsageError
 from treadle.identity.identity import DEFAULT_PROJECT, require_project_name
 from treadle.identity.records import Project
 
+_SELECT = "SELECT name, created_us, repository FROM projects"
+
 
 class Projects:
     """The projects in the identity store. All methods block, and raise StoreError on failure."""
@@ -12,27 +14,34 @@ class Projects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, now_us: int) -> Project:
+    def add(self, name: str, now_us: int, repository: str | None = None) -> Project:
         """Add a project. Raises UsageError if the name is invalid or in use."""
         require_project_name(name)
         with self._database.use() as connection:
             added = connection.execute(
-                "INSERT INTO projects (name, created_us) VALUES (?, ?)"
+                "INSERT INTO projects (name, created_us, repository) VALUES (?, ?, ?)"
                 " ON CONFLICT (name) DO NOTHING",
-                (name, now_us),
+                (name, now_us, repository),
             ).rowcount
         if not added:
             raise UsageError(
                 f"The project {name!r} already exists.",
                 hint="Choose another name; `treadle projects list` shows the names in use.",
             )
-        return Project(name, now_us)
+        return Project(name, now_us, repository)
 
     def all(self) -> list[Project]:
         """Return all projects, sorted by name."""
         with self._database.use() as connection:
-            rows = connection.execute("SELECT name, created_us FROM projects ORDER BY name")
+            rows = connection.execute(f"{_SELECT} ORDER BY name")
             return [Project(*row) for row in rows]
+
+    def get(self, name: str) -> Project:
+        """Return the project with that name. Raises NotFoundError if it does not exist."""
+        self.require(name)
+        with self._database.use() as connection:
+            found = connection.execute(f"{_SELECT} WHERE name = ?", (name,))
+            return Project(*found.fetchone())
 
     def exists(self, name: str) -> bool:
         """Whether a project with this name exists."""

@@ -9,10 +9,15 @@ from treadle.identity.identity import Identity, Limits, Proof, Role, Scope
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project. Every span, conversation, experiment, key and setting belongs to one project."""
+    """A project. Every span, conversation, experiment, key and setting belongs to one project.
+
+    `repository` is the absolute path of the repository that the code tools read. It is None for a
+    project without code, and for the default project, which has the repository of the server.
+    """
 
     name: str
     created_us: int
+    repository: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

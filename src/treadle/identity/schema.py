@@ -6,7 +6,8 @@ _MIGRATIONS = (
     """
     CREATE TABLE projects (
         name TEXT PRIMARY KEY,
-        created_us INTEGER NOT NULL
+        created_us INTEGER NOT NULL,
+        repository TEXT
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE users (
         id TEXT PRIMARY KEY,

@@ -43,6 +43,11 @@ INSTRUCTIONS = (
 )
 """The instructions of the server, which a client passes to its model."""
 
+_NO_REPOSITORY = (
+    "This Treadle server holds the records of one project. The project has no repository on the "
+    "server, so there are no tools for code."
+)
+
 _ABOUT_TRACES = (
     " Calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
     "get_span_content report their faults, with evidence."
@@ -76,7 +81,9 @@ async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
     request.
     """
     async with AsyncExitStack() as stack:
-        service = _Service(Repository(app.root, app.root), stack, DEFAULT_GROUPS)
+        groups = DEFAULT_GROUPS if app.has_repository else frozenset({ToolGroup.TRACES})
+        repository = Repository(app.root, app.root)
+        service = _Service(repository, stack, groups, has_repository=app.has_repository)
         service.share(app)
         manager = StreamableHTTPSessionManager(_server(service))
         await stack.enter_async_context(manager.run())
@@ -125,9 +132,11 @@ class _Service:
         groups: frozenset[ToolGroup],
         *,
         all_traces: bool = False,
+        has_repository: bool = True,
     ) -> None:
         """`groups` are the tool groups of clients that do not choose groups."""
         self._all_traces = all_traces
+        self._has_repository = has_repository
         self._repository = repository
         self._stack = stack
         self._groups = groups
@@ -137,7 +146,8 @@ class _Service:
     @property
     def instructions(self) -> str:
         """The instructions that clients pass to their models."""
-        return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
+        about = INSTRUCTIONS if self._has_repository else _NO_REPOSITORY
+        return about + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, app: App) -> None:
         """Use `app`, which is already open, for its repository."""

@@ -16,7 +16,7 @@ from treadle.config.quantities import size_bytes
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
-from treadle.server.current_project import ProjectServices, project_of_scope
+from treadle.server.current_project import ProjectServices, project_of_scope, require_repository
 from treadle.server.draining import Drain
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
@@ -78,6 +78,8 @@ _ROUTERS = (
     providers.router, models.router, effective_settings.router, retention.router,
     tool_statistics.router,
 )  # fmt: skip
+_OF_REPOSITORY = (code.router, checks.router)
+"""Routers that a project without a repository refuses."""
 _SOCKETS = (front_ends.router, events.sockets)
 """Routers with a WebSocket. `refuse_wrong_parameters` accepts only HTTP requests."""
 
@@ -118,7 +120,9 @@ def create_app(
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)
     for router in _ROUTERS:
-        checked = () if router in _SOCKETS else (Depends(refuse_wrong_parameters),)
+        checked = [] if router in _SOCKETS else [Depends(refuse_wrong_parameters)]
+        if router in _OF_REPOSITORY:
+            checked.append(Depends(require_repository))
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(probes.router, responses=ERRORS)

@@ -9,6 +9,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from treadle.errors import NotFoundError
 from treadle.gateway import Gateway
 from treadle.server.configuration import Configuration
 from treadle.server.mcp_endpoint import McpEndpoint
@@ -72,6 +73,15 @@ async def _server(project: CurrentProject) -> ServerState:
 
 CurrentServer = Annotated[ServerState, Depends(_server)]
 """Annotation for route parameters that receive the state of the request's project."""
+
+
+async def require_repository(project: CurrentProject) -> None:
+    """Raise NotFoundError if the project has no repository on this server."""
+    if not project.server.app.has_repository:
+        raise NotFoundError(
+            f"The project {project.name!r} has no repository on this server.",
+            hint="Its traces and experiments are available. Code is not.",
+        )
 
 
 async def _configuration(project: CurrentProject) -> Configuration:

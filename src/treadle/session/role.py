@@ -38,6 +38,11 @@ _INTRODUCTION = (
     "You are Treadle, an assistant for one code repository.\nThe repository is at {root}."
 )
 
+_NO_REPOSITORY = (
+    "You are Treadle, an assistant for one project. The project has no repository on this server, "
+    "so you cannot read its code: if the person asks about the code, say so."
+)
+
 _WITH_CONTEXT_TOOL = (
     "- Before you answer about the code, call request_code_context; call it again with a more "
     "specific hint if the result lacks what you need. Send independent calls in one reply."
@@ -70,8 +75,8 @@ _BRIEF_RULES = (
 )
 
 
-def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False) -> Role:
-    """Return the role of the assistant for a repository.
+def assistant_for(root: str | None, tool_names: Collection[str], *, brief: bool = False) -> Role:
+    """Return the role of the assistant for a repository. `root` is None if there is no repository.
 
     `brief` selects the prompt for small windows.
     """
@@ -81,9 +86,11 @@ def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False
     )
 
 
-def brief_prompt(root: str, tool_names: Collection[str]) -> str:
+def brief_prompt(root: str | None, tool_names: Collection[str]) -> str:
     """Return a shorter form of `system_prompt`, with a third of its tokens."""
-    parts = [_BRIEF_INTRODUCTION.format(root=in_line(root))]
+    parts = [_NO_REPOSITORY]
+    if root is not None:
+        parts = [_BRIEF_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_BRIEF_CONTEXT)
     editing = [name for name in ("apply_code_edit", "apply_patch") if name in tool_names]
@@ -92,9 +99,9 @@ def brief_prompt(root: str, tool_names: Collection[str]) -> str:
     return "\n".join([*parts, _BRIEF_RULES])
 
 
-def system_prompt(root: str, tool_names: Collection[str]) -> str:
+def system_prompt(root: str | None, tool_names: Collection[str]) -> str:
     """Return the system prompt for the repository at `root`. It mentions only offered tools."""
-    parts = [_INTRODUCTION.format(root=in_line(root))]
+    parts = [_NO_REPOSITORY if root is None else _INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_WITH_CONTEXT_TOOL)
     if "apply_code_edit" in tool_names:
