@@ -44,7 +44,8 @@ class Opener:
 
 
 def projects(opener: Opener, **options: Any) -> Projects[FakeServices]:
-    return Projects(opener, **({"clock": FakeClock()} | options))
+    defaults: dict[str, Any] = {"clock": FakeClock(), "most_open": 10}
+    return Projects(opener, **defaults | options)
 
 
 async def name_of(opened: Projects[FakeServices], name: str) -> str:

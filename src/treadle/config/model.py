@@ -84,6 +84,8 @@ class ServerSettings(Section):
     """Address at which browsers reach the server, such as `https://treadle.example.com`."""
     drain_notice: Annotated[float, UserOnly()] = Field(default=0.0, ge=0, le=600)
     """Seconds after SIGTERM in which it accepts connections, so that a load balancer notices."""
+    open_projects: Annotated[int, UserOnly()] = Field(default=50, ge=2, le=10_000)
+    """Maximum number of projects that are open at once. Idle projects are closed first."""
     drain_limit: Annotated[float, UserOnly()] = Field(default=30.0, ge=0, le=3600)
     """Seconds after SIGTERM until running turns and requests are cancelled."""
 
@@ -239,11 +241,11 @@ class CheckSettings(Section):
 class LogSettings(Section):
     """The log in your data folder: one line for each step, without the content of messages."""
 
-    level: Annotated[Literal["off", "warning", "info"], ServerWide()] = "warning"
+    level: Literal["off", "warning", "info"] = "warning"
     """What is logged: nothing, failures, or every step."""
-    format: Annotated[Literal["json", "text"], ServerWide()] = "json"
+    format: Literal["json", "text"] = "json"
     """Format of a line: a JSON object, or text with key=value pairs."""
-    file_bytes: Annotated[int, ServerWide()] = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
+    file_bytes: int = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
     """Size in bytes at which a new file is started. Three files are kept."""
 
 
@@ -267,7 +269,7 @@ class TerminalSettings(Section):
 class BusSettings(Section):
     """The NATS servers that connect the servers and workers of a team."""
 
-    url: Annotated[BusAddress | None, UserOnly(), ServerWide()] = Field(default=None, repr=False)
+    url: Annotated[BusAddress | None, UserOnly()] = Field(default=None, repr=False)
     """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
 
 

@@ -23,6 +23,9 @@ class NamedSections:
     section: type[Section]
 
 
+_SERVER_TABLES = frozenset({"bus", "logs", "server", "store", "terminal"})
+"""The tables whose settings apply to all projects of a server."""
+
 Node = type[Section] | NamedSections | FieldInfo
 """A table with fixed keys, a table whose keys the user chooses, or a setting."""
 
@@ -116,7 +119,7 @@ def only_user_may_set(path: Path) -> bool:
 
 def is_server_wide(path: Path) -> bool:
     """Whether the setting at `path` applies to all projects of a server."""
-    return _has_mark(path, ServerWide)
+    return path[0] in _SERVER_TABLES or _has_mark(path, ServerWide)
 
 
 def is_joined(path: Path) -> bool:

@@ -22,7 +22,10 @@ class UserOnly(NeedsConsent):
 
 
 class ServerWide:
-    """Marks a setting of the whole process, which the file of a project cannot set."""
+    """Marks a setting of the whole process, which the file of a project cannot set.
+
+    All settings in the tables of the server are such settings, too (`schema.is_server_wide`).
+    """
 
 
 class Joined:

@@ -1,5 +1,6 @@
 """The web application: its routes, its middleware, and the services that it opens."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -11,8 +12,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from treadle import __version__
+from treadle.app.application import Toolset
+from treadle.app.stores import Stores
 from treadle.config.loader import LoadedConfig
 from treadle.config.quantities import size_bytes
+from treadle.identity.identity import DEFAULT_PROJECT
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
@@ -23,6 +27,7 @@ from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
+from treadle.server.project_place import ProjectPlace, find_place
 from treadle.server.projects import Projects
 from treadle.server.readiness import Readiness
 from treadle.server.request_bodies import BodyLimit
@@ -147,13 +152,18 @@ def _lifespan(
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Return a context manager that opens the projects, and closes them at its end."""
 
-    def open_project(name: str) -> AbstractAsyncContextManager[ProjectServices]:
-        return _open_project(name, root, loaded, env)
+    @asynccontextmanager
+    async def open_services(name: str) -> AsyncIterator[ProjectServices]:
+        place = ProjectPlace(root, Toolset.ALL, loaded, Stores.of_user())
+        if name != DEFAULT_PROJECT:
+            place = await asyncio.to_thread(find_place, name, env)
+        async with _open_project(name, place, env) as services:
+            yield services
 
     @asynccontextmanager
     async def open_and_close(app: FastAPI) -> AsyncIterator[None]:
         async with (
-            Projects(open_project) as projects,
+            Projects(open_services, most_open=loaded.settings.server.open_projects) as projects,
             _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
         ):
             app.state.projects = projects
@@ -165,16 +175,16 @@ def _lifespan(
 
 @asynccontextmanager
 async def _open_project(
-    name: str, root: Path, loaded: LoadedConfig, env: Mapping[str, str]
+    name: str, place: ProjectPlace, env: Mapping[str, str]
 ) -> AsyncIterator[ProjectServices]:
     """Open everything that the routes need for one project. Raises StoreError and ConfigError."""
-    settings = loaded.settings
+    settings = place.loaded.settings
     async with (
-        ServerState.open(root, settings, env) as state,
+        ServerState.open(place, env) as state,
         McpEndpoint(state.app) as mcp,
         open_gateway(state, settings, env) as gateway,
         open_batches(state) as batches,
-        Configuration(root, loaded, env) as configuration,
+        Configuration(place.root, place.loaded, env) as configuration,
     ):
         yield ProjectServices(name, state, mcp, gateway, batches, configuration)
 

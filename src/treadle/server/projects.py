@@ -18,9 +18,6 @@ from treadle.identity.identity import DEFAULT_PROJECT
 
 _log = logging.getLogger(__name__)
 
-MOST_OPEN = 50
-"""The maximum number of open projects, including the default project."""
-
 _IDLE_SECONDS = 600.0
 """The time in seconds after its last use at which a project is closed."""
 
@@ -61,15 +58,16 @@ class _Opened(Generic[S]):
 class Projects(Generic[S]):
     """Opens the services of projects at their first use, until the context ends.
 
-    Concurrent first requests of a project wait for the same opening. If the opening fails, they all
-    fail, and the next request tries again.
+    At most `most_open` projects are open at once, including the default project. Concurrent first
+    requests of a project wait for the same opening. If the opening fails, they all fail, and the
+    next request tries again.
     """
 
     def __init__(
         self,
         open_services: Callable[[str], AbstractAsyncContextManager[S]],
         *,
-        most_open: int = MOST_OPEN,
+        most_open: int,
         idle_seconds: float = _IDLE_SECONDS,
         clock: Clock | None = None,
     ) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from treadle.app.agents import AgentService
@@ -13,7 +12,6 @@ from treadle.app.background_examination import ActiveRequests, examined, rules_o
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.turns import Turns
 from treadle.clock import SystemClock
-from treadle.config.model import Settings
 from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.diagnosis.detectors import Rule
@@ -21,6 +19,7 @@ from treadle.errors import StoreError
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
+from treadle.server.project_place import ProjectPlace
 from treadle.server.readiness import Check
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
@@ -80,19 +79,22 @@ class ServerState:
 
     @classmethod
     @asynccontextmanager
-    async def open(
-        cls, root: Path, settings: Settings, env: Mapping[str, str]
-    ) -> AsyncIterator[Self]:
-        """Open the repository at `root`. Raises StoreError and ConfigError."""
+    async def open(cls, place: ProjectPlace, env: Mapping[str, str]) -> AsyncIterator[Self]:
+        """Open the repository and the stores of a project. Raises StoreError and ConfigError."""
+        settings = place.loaded.settings
         async with AsyncExitStack() as stack:
-            app = await stack.enter_async_context(open_app(root, settings=settings, env=env))
+            opening = open_app(
+                place.root, settings=settings, env=env, toolset=place.toolset, stores=place.stores
+            )
+            app = await stack.enter_async_context(opening)
             conversations = await app.conversations.open_store()
             # The current time is above every event number of an earlier server, so clients of that
             # server get a gap.
             log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
-            await stack.enter_async_context(refresh_in_background(app.index, app.bus))
+            if app.has_repository:
+                await stack.enter_async_context(refresh_in_background(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(app.stores.experiments, app.bus))
             ingest, active_requests = None, ActiveRequests()
