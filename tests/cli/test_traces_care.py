@@ -199,11 +199,7 @@ def test_however_many_spans_are_new_all_are_examined_first(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(traces_commands, "_AT_ONCE", 2)
-    monkeypatch.setattr(
-        traces_commands,
-        "open_trace_store",
-        lambda: TraceStore.open(home / "data" / "traces.db"),
-    )
+    monkeypatch.setenv("TREADLE_HOME", str(home))
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", output="[]")
     seed(home, *(replace(call, span_id=f"s{number}") for number in range(4)))
 
