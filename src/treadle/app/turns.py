@@ -155,9 +155,13 @@ class Turns:
         )
         return self._start(request_id, opened, answering, front_end)
 
+    def find(self, request_id: UUID) -> Turn | None:
+        """Return the turn with that id, whether running or ended, or None."""
+        return self._turns.get(request_id)
+
     def turn(self, request_id: UUID) -> Turn:
         """Return the turn with that id, whether running or ended. Raises NotFoundError."""
-        turn = self._turns.get(request_id)
+        turn = self.find(request_id)
         if turn is None:
             raise NotFoundError(
                 f"There is no turn {request_id}.", hint="It may have ended long ago."

@@ -60,6 +60,7 @@ class SpanWritten(Event):
     """A span was written. The store contains it since its revision number `revision`."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
+    shared: ClassVar[bool] = False
 
     trace_id: str
     span_id: str
@@ -85,6 +86,7 @@ class SpansLeftOut(Event):
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
+    shared: ClassVar[bool] = False
 
     count: int
     revision: int
@@ -119,6 +121,7 @@ class ExperimentChanged(Event):
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
+    shared: ClassVar[bool] = False
 
     experiment_id: str
     batch_id: str | None = None
@@ -134,6 +137,8 @@ class UiRequested(Event):
     answers with the same `ui_id`.
     """
 
+    shared: ClassVar[bool] = False
+
     ui_id: UUID
     page: str
     request: Mapping[str, object]
@@ -145,6 +150,8 @@ class UiChanged(Event):
 
     `by` is the id of the page that changed the state, or None if a tool or a program changed it.
     """
+
+    shared: ClassVar[bool] = False
 
     revision: int
     by: str | None

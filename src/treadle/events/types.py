@@ -187,6 +187,12 @@ class Event:
     """
 
     delivery: ClassVar[Delivery] = Delivery.MUST_DELIVER
+    shared: ClassVar[bool] = True
+    """Whether the other servers of the project receive the event.
+
+    An event about the machine of one server is not shared. An event about a change in a store is
+    not shared either, because each server reads these changes from the store.
+    """
 
     request_id: UUID
     parent_id: UUID | None = None
@@ -499,6 +505,7 @@ class IndexProgress(Event):
     """The progress of the index of a repository: `done` of `total` files."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
+    shared: ClassVar[bool] = False
 
     done: int
     total: int

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import Route
@@ -15,6 +16,7 @@ from treadle import __version__
 from treadle.app.application import Toolset
 from treadle.app.stores import Stores
 from treadle.config.loader import LoadedConfig
+from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.identity.identity import DEFAULT_PROJECT
 from treadle.server.built_page import BuiltPage
@@ -72,6 +74,9 @@ from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
 from treadle.server.security_headers import SecurityHeaders
 from treadle.server.state import ServerState
+
+if TYPE_CHECKING:
+    from treadle.nats.connection import NatsConnection
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
@@ -153,17 +158,22 @@ def _lifespan(
     """Return a context manager that opens the projects, and closes them at its end."""
 
     @asynccontextmanager
-    async def open_services(name: str) -> AsyncIterator[ProjectServices]:
+    async def open_services(
+        bus: "NatsConnection | None", name: str
+    ) -> AsyncIterator[ProjectServices]:
         place = ProjectPlace(root, Toolset.ALL, loaded, Stores.of_user())
         if name != DEFAULT_PROJECT:
             place = await asyncio.to_thread(find_place, name, env)
-        async with _open_project(name, place, env) as services:
+        async with _open_project(name, place, env, bus) as services:
             yield services
 
     @asynccontextmanager
     async def open_and_close(app: FastAPI) -> AsyncIterator[None]:
         async with (
-            Projects(open_services, most_open=loaded.settings.server.open_projects) as projects,
+            _connected(loaded.settings) as bus,
+            Projects(
+                partial(open_services, bus), most_open=loaded.settings.server.open_projects
+            ) as projects,
             _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
         ):
             app.state.projects = projects
@@ -175,18 +185,30 @@ def _lifespan(
 
 @asynccontextmanager
 async def _open_project(
-    name: str, place: ProjectPlace, env: Mapping[str, str]
+    name: str, place: ProjectPlace, env: Mapping[str, str], bus: "NatsConnection | None"
 ) -> AsyncIterator[ProjectServices]:
     """Open everything that the routes need for one project. Raises StoreError and ConfigError."""
     settings = place.loaded.settings
     async with (
-        ServerState.open(place, env) as state,
+        ServerState.open(place, env, bus) as state,
         McpEndpoint(state.app) as mcp,
         open_gateway(state, settings, env) as gateway,
         open_batches(state) as batches,
         Configuration(place.root, place.loaded, env) as configuration,
     ):
         yield ProjectServices(name, state, mcp, gateway, batches, configuration)
+
+
+@asynccontextmanager
+async def _connected(settings: Settings) -> "AsyncIterator[NatsConnection | None]":
+    """Connect to NATS if the setting `bus.url` names a server."""
+    if settings.bus.url is None:
+        yield None
+        return
+    from treadle.nats.connection import connect
+
+    async with connect(settings.bus.url, name="treadle serve") as connection:
+        yield connection
 
 
 def _grpc_endpoint(

@@ -4,9 +4,10 @@ import asyncio
 import json
 from bisect import bisect_right
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from treadle.events import Envelope, EventBus, Subscription, event_json
@@ -18,6 +19,9 @@ MAX_CHARACTERS = 16_000_000
 
 The newest event is kept even if it is larger.
 """
+
+
+_HOLE_CHARACTERS = 100  # limits the number of holes
 
 
 class LoggedEvent(NamedTuple):
@@ -32,6 +36,14 @@ class LoggedEvent(NamedTuple):
 
     Only the first event of a request has it. It is None for all other events.
     """
+    shared: bool = False
+    """Whether the other servers of the project receive this event from this server."""
+
+
+class _Hole(NamedTuple):
+    """A number in the place of events of another server that did not arrive."""
+
+    seq: int
 
 
 class Gap(NamedTuple):
@@ -46,7 +58,7 @@ class Gap(NamedTuple):
 
 
 class EventLog(Listener):
-    """Logs the events of a bus until its context ends.
+    """Logs the events of a bus, and those of other servers, until its context ends.
 
     Any number of readers can follow the log, each at its own speed. The number of the first event
     is `begin` + 1. A new server uses a `begin` above all numbers of the earlier server. Clients of
@@ -59,7 +71,7 @@ class EventLog(Listener):
         self._bus = bus
         self._begin = begin
         self._most = most_characters
-        self._events: deque[LoggedEvent] = deque()
+        self._events: deque[LoggedEvent | _Hole] = deque()
         self._characters = 0
         self._forgotten = begin
         """The number of the newest event that was dropped, or `begin` if none was dropped."""
@@ -68,6 +80,11 @@ class EventLog(Listener):
     async def __aexit__(self, *exception: object) -> None:
         await super().__aexit__(*exception)
         self._wake()
+
+    @property
+    def begin(self) -> int:
+        """A number below the numbers of all events."""
+        return self._begin
 
     @property
     def newest(self) -> int:
@@ -83,6 +100,28 @@ class EventLog(Listener):
         oldest logged one. `request_id` selects the events of one request. A `Gap` reports events
         that are not available.
         """
+        async with aclosing(self._walk(after)) as events:
+            async for event in events:
+                if isinstance(event, _Hole):
+                    yield Gap(event.seq - 1, event.seq + 1)
+                elif isinstance(event, Gap) or request_id in {None, event.request_id}:
+                    yield event
+
+    async def follow_shared(self, after: int) -> AsyncIterator[LoggedEvent | Gap]:
+        """Yield every event after the number `after` that the other servers receive, without end.
+
+        A `Gap` reports that the log dropped events before the caller read them.
+        """
+        async with aclosing(self._walk(after)) as events:
+            async for event in events:
+                if isinstance(event, Gap) or (isinstance(event, LoggedEvent) and event.shared):
+                    yield event
+
+    async def _walk(self, after: int | None) -> AsyncGenerator[LoggedEvent | _Hole | Gap]:
+        """Yield the entries after the number `after`, or all new ones.
+
+        Before them, a `Gap` reports entries that are not available.
+        """
         seen = self.newest if after is None else after or self._begin
         while True:
             if not self._forgotten <= seen <= self.newest:
@@ -95,13 +134,14 @@ class EventLog(Listener):
                 continue
             event = self._events[index]
             seen = event.seq
-            if request_id in {None, event.request_id}:
-                yield event
+            yield event
 
     def of_turn(self, request_id: UUID) -> list[LoggedEvent]:
         """Return the logged events of a request and of the requests that its tool calls started."""
         parts, found = {request_id}, []
         for event in self._events:
+            if isinstance(event, _Hole):
+                continue
             if event.part_of in parts:
                 parts.add(event.request_id)
             if event.request_id in parts:
@@ -111,21 +151,65 @@ class EventLog(Listener):
     def _subscribe(self) -> Subscription:
         return self._bus.subscribe()
 
-    async def _on_event(self, envelope: Envelope) -> None:
-        envelope = replace(envelope, seq=self._begin + envelope.seq)
-        event = envelope.event
-        text = json.dumps(event_json(envelope), separators=(",", ":"))
-        part_of = event.parent_id if isinstance(event, SessionStarted) else None
-        self._events.append(
-            LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text, part_of)
+    def add_foreign(self, data: dict[str, Any]) -> None:
+        """Log an event of another server of the project.
+
+        `data` is the JSON of the event in the log of that server. The event gets a number of this
+        log, and its key `origin_seq` keeps the number that it has at the other server.
+        """
+        data = {**data, "seq": self.newest + 1, "origin_seq": data["seq"]}
+        part_of = data["parent_id"] if data["type"] == SessionStarted.__name__ else None
+        self._append(
+            LoggedEvent(
+                data["seq"],
+                data["type"],
+                UUID(data["request_id"]),
+                json.dumps(data, separators=(",", ":")),
+                None if part_of is None else UUID(part_of),
+            )
         )
-        self._characters += len(text)
+
+    def add_gap(self) -> None:
+        """Report to all readers that events of another server did not arrive."""
+        self._append(_Hole(self.newest + 1))
+
+    async def _on_event(self, envelope: Envelope) -> None:
+        event = envelope.event
+        text = event_text(replace(envelope, seq=self.newest + 1))
+        part_of = event.parent_id if isinstance(event, SessionStarted) else None
+        self._append(
+            LoggedEvent(
+                self.newest + 1, type(event).__name__, event.request_id, text, part_of, event.shared
+            )
+        )
+
+    def _append(self, entry: LoggedEvent | _Hole) -> None:
+        self._events.append(entry)
+        self._characters += _size(entry)
         while self._characters > self._most and len(self._events) > 1:
             gone = self._events.popleft()
-            self._characters -= len(gone.text)
+            self._characters -= _size(gone)
             self._forgotten = gone.seq
         self._wake()
 
     def _wake(self) -> None:
         self._grown.set()
         self._grown = asyncio.Event()
+
+
+def event_text(envelope: Envelope) -> str:
+    """Return an event as one line of JSON."""
+    return json.dumps(event_json(envelope), separators=(",", ":"))
+
+
+def _size(entry: LoggedEvent | _Hole) -> int:
+    return len(entry.text) if isinstance(entry, LoggedEvent) else _HOLE_CHARACTERS
+
+
+def event_records(logged: Sequence[LoggedEvent]) -> list[dict[str, Any]]:
+    """Return logged events as JSON without the messages to models."""
+    events: list[dict[str, Any]] = [json.loads(event.text) for event in logged]
+    for event in events:
+        if "input_text" in event:
+            event["input_text"] = None
+    return events

@@ -1,6 +1,7 @@
 """Types for the JSON form of events, which the OpenAPI document contains.
 
-The JSON of an event has the fields of the event, and also `type`, `seq` and `at`.
+The JSON of an event has the fields of the event, and also `type`, `seq` and `at`. An event of
+another server of the project also has `origin_seq`, its number at that server.
 """
 
 import functools
@@ -8,7 +9,7 @@ import operator
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, get_type_hints
 
 from pydantic import AwareDatetime, Field
 from typing_extensions import TypeAliasType
@@ -54,7 +55,12 @@ def _json_type(kind: type[Event]) -> Any:
     return object_type(
         f"{kind.__name__}Event",
         kind,
-        {"type": Literal[kind.__name__], "seq": int, "at": AwareDatetime}
+        {
+            "type": Literal[kind.__name__],
+            "seq": int,
+            "at": AwareDatetime,
+            "origin_seq": NotRequired[int],
+        }
         | {
             item.name: _EXACT_TYPES.get((kind, item.name), declared_types[item.name])
             for item in fields(kind)

@@ -1,10 +1,11 @@
 """The state of a project in a running server, which its routes use."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from treadle.app.agents import AgentService
 from treadle.app.application import App, open_app
@@ -19,6 +20,7 @@ from treadle.errors import StoreError
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
+from treadle.server.other_servers import OtherServers
 from treadle.server.project_place import ProjectPlace
 from treadle.server.readiness import Check
 from treadle.server.uploaded_media import UploadedMedia
@@ -29,6 +31,16 @@ from treadle.traces.retention import Retention, keep_pruned
 from treadle.traces.store.span_reader import NO_TRACES
 from treadle.ui.feed import UiFeed
 from treadle.ui.service import Ui
+
+if TYPE_CHECKING:
+    from treadle.nats.connection import NatsConnection
+
+_NUMBERS_OF_SERVERS = 2**52
+"""The range from which a server in a group draws the number of its first event.
+
+Two servers then number their events differently, so a client that changes its server gets a gap.
+JavaScript represents the numbers exactly.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,8 @@ class ServerState:
     _ingest: IngestQueue | None
     media: UploadedMedia
     """Media that clients uploaded separately from the spans that refer to them."""
+    others: OtherServers | None
+    """The other servers of the project. None without the setting `bus.url`."""
 
     @property
     def ingest(self) -> IngestQueue:
@@ -79,8 +93,13 @@ class ServerState:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, place: ProjectPlace, env: Mapping[str, str]) -> AsyncIterator[Self]:
-        """Open the repository and the stores of a project. Raises StoreError and ConfigError."""
+    async def open(
+        cls, place: ProjectPlace, env: Mapping[str, str], bus: "NatsConnection | None" = None
+    ) -> AsyncIterator[Self]:
+        """Open the repository and the stores of a project.
+
+        With `bus`, join the other servers of the project. Raises StoreError and ConfigError.
+        """
         settings = place.loaded.settings
         async with AsyncExitStack() as stack:
             opening = open_app(
@@ -90,9 +109,15 @@ class ServerState:
             conversations = await app.conversations.open_store()
             # The current time is above every event number of an earlier server, so clients of that
             # server get a gap.
-            log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
+            begin = app.clock.now_us() + (secrets.randbelow(_NUMBERS_OF_SERVERS) if bus else 0)
+            log = await stack.enter_async_context(EventLog(app.bus, begin=begin))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
+            others = None
+            if bus is not None:
+                from treadle.server.replicas.member import GroupMember
+
+                others = await stack.enter_async_context(GroupMember(bus, app, turns, log))
             if app.has_repository:
                 await stack.enter_async_context(refresh_in_background(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
@@ -120,6 +145,7 @@ class ServerState:
                 active_requests,
                 ingest,
                 media,
+                others,
             )
 
 

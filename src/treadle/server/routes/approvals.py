@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.app.permissions import Choice, Permissions
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.json_records import from_json
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
@@ -63,7 +64,10 @@ async def pending(server: CurrentServer) -> Pending:
     The server asks questions only while a client receives the events with `approve=true`. Without
     such a client, the list is empty.
     """
-    return Pending(data=[plain(event) for event in server.app.approvals.pending()])
+    found = [plain(event) for event in server.app.approvals.pending()]
+    if server.others is not None:
+        found += await server.others.approval_questions()
+    return Pending(data=found)
 
 
 @router.post("/{approval_id}")
@@ -73,10 +77,17 @@ async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Take
     `taken` is false if the question was already answered or withdrawn.
     """
     scope = ApprovalScope(body.scope.value)
-    return Taken(taken=server.app.approvals.answer(approval_id, scope, body.words))
+    taken = server.app.approvals.answer(approval_id, scope, body.words)
+    if not taken and server.others is not None:
+        taken = await server.others.answer_approval(approval_id, scope, body.words)
+    return Taken(taken=taken)
 
 
 @router.get("/{approval_id}/choices")
 async def choices(server: CurrentServer, approval_id: UUID) -> JsonOf[ChoiceList]:
     """Return the possible answers to a waiting question. Each answer states what it allows."""
+    if server.others is not None and server.app.approvals.required(approval_id) is None:
+        elsewhere = await server.others.approval_choices(approval_id)
+        if elsewhere is not None:
+            return ChoiceList(from_json(list[Choice], elsewhere))
     return ChoiceList(Permissions(server.app).choices(approval_id))

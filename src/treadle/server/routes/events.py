@@ -149,6 +149,8 @@ async def _follow(
     async with AsyncExitStack() as stack:
         if approve:
             stack.enter_context(server.app.approvals.allow_questions())
+            if server.others is not None:
+                await stack.enter_async_context(server.others.approving())
         if page is not None:
             await stack.enter_async_context(server.pages.attended(page))
         following = server.log.follow(after=start, request_id=request_id)

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import json
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, WebSocket
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.websockets import WebSocketDisconnect
 
-from treadle.errors import UsageError
+from treadle.errors import TreadleError, UsageError
 from treadle.server.current_project import CurrentServer
 from treadle.tools.external import Connection, ToolDefinition, message_json, receive
 
@@ -61,16 +62,24 @@ async def front_end(
         return
     runs = hello.runs if hello.runs is not None else tuple(tool.name for tool in hello.tools)
     with server.app.bridge.connect(name, runs=runs) as connection:
-        await socket.send_json({"type": "ready", "runs": runs})
-        sending = asyncio.create_task(_send(socket, connection), name=f"front end {name}")
-        try:
-            await _receive(socket, connection)
-        except WebSocketDisconnect:
-            pass
-        finally:
-            sending.cancel()
-            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect):
-                await sending
+        others: AbstractAsyncContextManager[None] = nullcontext()
+        if server.others is not None:
+            others = server.others.front_end(name, connection, runs=runs, tools=hello.tools)
+        async with others:
+            await _exchange(socket, connection, runs)
+
+
+async def _exchange(socket: WebSocket, connection: Connection, runs: tuple[str, ...]) -> None:
+    await socket.send_json({"type": "ready", "runs": runs})
+    sending = asyncio.create_task(_send(socket, connection), name="front end")
+    try:
+        await _receive(socket, connection)
+    except WebSocketDisconnect:
+        pass
+    finally:
+        sending.cancel()
+        with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect):
+            await sending
 
 
 async def _send(socket: WebSocket, connection: Connection) -> None:
@@ -83,7 +92,7 @@ async def _receive(socket: WebSocket, connection: Connection) -> None:
     while True:
         try:
             await receive(connection, await _text(socket))
-        except UsageError as error:
+        except TreadleError as error:
             await _send_error(socket, error)
 
 
@@ -101,7 +110,7 @@ async def _text(socket: WebSocket) -> str:
     return text
 
 
-async def _send_error(socket: WebSocket, error: UsageError) -> None:
+async def _send_error(socket: WebSocket, error: TreadleError) -> None:
     await socket.send_json({"type": "error", "message": error.message, "hint": error.hint})
 
 

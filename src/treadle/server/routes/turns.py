@@ -4,8 +4,6 @@ In these routes, a turn is the processing of one message or question until its a
 """
 
 import asyncio
-import json
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -15,14 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.app.attachments import MAX_ATTACHMENTS
 from treadle.app.choices import Choices
 from treadle.app.context_plan import ContextPlan
-from treadle.app.conversation_answers import Failure, Final
-from treadle.app.turns import Turn
 from treadle.server.attachment_bodies import AttachmentBody, attachment_of
 from treadle.server.current_project import CurrentServer
-from treadle.server.event_log import LoggedEvent
+from treadle.server.event_log import event_records
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
+from treadle.server.other_servers import OtherServers
 from treadle.server.responses import Taken
+from treadle.server.state import ServerState
+from treadle.server.turn_answers import TurnAnswer, turn_answer
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
@@ -64,33 +63,6 @@ class Steer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str = Field(min_length=1, max_length=1_000_000)
-
-
-class State(StrEnum):
-    """The state of a turn. A turn that waits for other turns is also `running`."""
-
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class TurnAnswer(BaseModel):
-    """A turn of the assistant or of an agent.
-
-    `request_id` identifies the turn, and its events contain it. Without its dashes it is the trace
-    id. A turn of the assistant has a `session_id`. A turn of an agent has the name of the `agent`
-    and a `conversation_id`. When the turn is done, `final` is the last line that `ask --json`
-    prints.
-    """
-
-    request_id: UUID
-    session_id: UUID | None
-    agent: str | None
-    conversation_id: UUID | None
-    state: State
-    final: JsonOf[Final] | None
-    error: JsonOf[Failure] | None
 
 
 class TurnEvents(BaseModel):
@@ -154,7 +126,11 @@ async def plan(server: CurrentServer, message: PlanRequest) -> JsonOf[ContextPla
 @router.get("")
 async def running(server: CurrentServer) -> TurnList:
     """Return the turns that are running or waiting, oldest first."""
-    return TurnList(data=[turn_answer(turn) for turn in server.turns.running()])
+    found = [turn_answer(turn) for turn in server.turns.running()]
+    if server.others is not None:
+        found += map(TurnAnswer.model_validate, await server.others.running_turns())
+        found.sort(key=lambda turn: turn.request_id)  # the ids sort by time
+    return TurnList(data=found)
 
 
 @router.get("/{request_id}")
@@ -165,6 +141,10 @@ async def show(
 
     The server first waits until the turn ends, but at most `wait` seconds.
     """
+    if (others := _others(server, request_id)) is not None:
+        elsewhere = await others.show_turn(request_id, wait)
+        if elsewhere is not None:
+            return TurnAnswer.model_validate(elsewhere)
     turn = server.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
     return turn_answer(turn)
@@ -175,9 +155,16 @@ async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
     """Return the past events of a turn and of the agents that it called.
 
     A client that joins a running turn reads these events first. All later events have higher
-    numbers. Events that the server has already dropped are missing.
+    numbers. Events that the server has already dropped are missing. The events of a turn at another
+    server have the number of that server in `origin_seq`.
     """
-    return TurnEvents(data=await asyncio.to_thread(_events, server.log.of_turn(request_id)))
+    if (others := _others(server, request_id)) is not None:
+        elsewhere = await others.replay_turn(request_id)
+        if elsewhere is not None:
+            begin = server.log.begin
+            data = [{**each, "seq": begin, "origin_seq": each["seq"]} for each in elsewhere]
+            return TurnEvents(data=data)
+    return TurnEvents(data=await asyncio.to_thread(event_records, server.log.of_turn(request_id)))
 
 
 @router.get("/{request_id}/calls/{turn}/{slot}")
@@ -197,39 +184,23 @@ async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Take
 
     `taken` is false if the turn waits, has ended, or belongs to an agent.
     """
+    if (others := _others(server, request_id)) is not None:
+        elsewhere = await others.steer_turn(request_id, message.text)
+        if elsewhere is not None:
+            return Taken(taken=elsewhere)
     return Taken(taken=await server.turns.steer(request_id, message.text))
 
 
 @router.post("/{request_id}/cancel")
 async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
     """Cancel a turn. `cancelled` is false if the turn had already ended."""
+    if (others := _others(server, request_id)) is not None:
+        elsewhere = await others.cancel_turn(request_id)
+        if elsewhere is not None:
+            return Cancelled(cancelled=elsewhere)
     return Cancelled(cancelled=server.turns.cancel(request_id))
 
 
-def turn_answer(turn: Turn) -> TurnAnswer:
-    """Return the current state of a turn in its JSON form."""
-    answer = TurnAnswer(
-        request_id=turn.request_id,
-        session_id=turn.conversation_id if turn.agent is None else None,
-        agent=turn.agent,
-        conversation_id=None if turn.agent is None else turn.conversation_id,
-        state=State.RUNNING,
-        final=None,
-        error=None,
-    )
-    if not turn.task.done():
-        return answer
-    if turn.task.cancelled():
-        return answer.model_copy(update={"state": State.CANCELLED})
-    if (error := turn.task.exception()) is not None:
-        return answer.model_copy(update={"state": State.FAILED, "error": Failure.of(error)})
-    final = Final.of(turn.task.result(), turn.request_id.hex)
-    return answer.model_copy(update={"state": State.DONE, "final": final})
-
-
-def _events(logged: list[LoggedEvent]) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = [json.loads(event.text) for event in logged]
-    for event in events:
-        if "input_text" in event:
-            event["input_text"] = None
-    return events
+def _others(server: ServerState, request_id: UUID) -> OtherServers | None:
+    """Return the other servers, unless the turn is one of this server."""
+    return server.others if server.turns.find(request_id) is None else None

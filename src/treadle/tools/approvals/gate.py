@@ -125,6 +125,11 @@ class Approvals:
                 for each in self._open.values():
                     _settle(each, ApprovalScope.WITHDRAWN, None)
 
+    @property
+    def questions_allowed(self) -> bool:
+        """Whether a front end can show questions at present."""
+        return self._front_ends > 0
+
     def pending(self) -> tuple[ApprovalRequested, ...]:
         """Return the questions that wait for an answer, oldest first.
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -129,6 +129,20 @@ class _Ended:
     answered: bool
 
 
+class OtherBridges(Protocol):
+    """The bridges of other servers, whose calls a front end of this bridge may run."""
+
+    async def settle(
+        self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
+    ) -> AnswerStatus:
+        """Do what `Bridge.settle` does, for a call of another server."""
+        ...
+
+    async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
+        """Do what `Bridge.report` does, for a call of another server."""
+        ...
+
+
 class Bridge:
     """The external tools, the front ends that run them, and the open calls.
 
@@ -154,6 +168,11 @@ class Bridge:
         self._connections = 0
         self._open: dict[_Slot, _Call] = {}
         self._ended: OrderedDict[_Slot, _Ended] = OrderedDict()
+        self._others: OtherBridges | None = None
+
+    def forward_to(self, others: OtherBridges | None) -> None:
+        """Pass on answers to calls that this bridge does not know. None ends this."""
+        self._others = others
 
     def define(self, definition: ToolDefinition) -> None:
         """Add a tool, or replace the tool of the same name.
@@ -206,8 +225,18 @@ class Bridge:
     ) -> AnswerStatus:
         """Record the answer of a front end to a call, and return its status.
 
-        `Connection.answer` calls this method.
+        `Connection.answer` calls this method. Raises TreadleError if the server of the call does
+        not answer.
         """
+        status = await self.settle_own(front_end, request_id, key, answer)
+        if status is AnswerStatus.UNKNOWN and self._others is not None:
+            return await self._others.settle(front_end, request_id, key, answer)
+        return status
+
+    async def settle_own(
+        self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
+    ) -> AnswerStatus:
+        """Do what `settle` does, but only for calls of this bridge."""
         slot = (request_id, key)
         call = self._open.get(slot)
         if call is not None and call.front_end.name == front_end:
@@ -229,16 +258,27 @@ class Bridge:
 
     async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
         """Publish the progress of an open call."""
+        known = await self.report_own(front_end, request_id, key, text)
+        if not known and self._others is not None:
+            await self._others.report(front_end, request_id, key, text)
+
+    async def report_own(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> bool:
+        """Do what `report` does, but only for calls of this bridge.
+
+        Returns whether the call is open here.
+        """
         call = self._open.get((request_id, key))
-        if call is not None and call.front_end.name == front_end:
-            await self._bus.publish(
-                ToolProgress(
-                    request_id=request_id,
-                    parent_id=call.parent_id,
-                    key=key,
-                    text=text[:PROGRESS_CHARACTERS],
-                )
+        if call is None or call.front_end.name != front_end:
+            return False
+        await self._bus.publish(
+            ToolProgress(
+                request_id=request_id,
+                parent_id=call.parent_id,
+                key=key,
+                text=text[:PROGRESS_CHARACTERS],
             )
+        )
+        return True
 
     def left(self, front_end: "_FrontEnd", connection: "Connection") -> None:
         """Record that a connection was closed. The connection calls this method."""

@@ -34,7 +34,7 @@ export type CallKey = EventOf<"ToolCallRequested">["key"];
 export type Usage = EventOf<"SessionFinished">["usage"];
 export type Failure = EventOf<"ToolCallFailed">["error"];
 /** The question of a permission. */
-export type Question = Omit<EventOf<"ApprovalRequested">, "type" | "seq" | "at">;
+export type Question = Omit<EventOf<"ApprovalRequested">, "type" | "seq" | "at" | "origin_seq">;
 
 const KNOWN: ReadonlySet<string> = new Set(TYPES);
 

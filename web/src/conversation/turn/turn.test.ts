@@ -76,6 +76,16 @@ describe("a turn", () => {
     }
   });
 
+  it("of another server is the same, although the page's server numbers its events", () => {
+    const events = nested as Recorded;
+    const last = events.length - 1;
+    const relayed = events.map((each, place) =>
+      place < 3 ? each : { ...each, seq: 1000 - place, origin_seq: each.seq },
+    );
+    expect(turnOf(relayed as Recorded)).toEqual(turnOf(events));
+    expect(turnOf([...relayed, relayed[last]] as Recorded)).toEqual(turnOf(events));
+  });
+
   it("is not changed by events of others, nor by one that comes twice", () => {
     const events = nested as Recorded;
     const foreign = events.map((each) => ({ ...each, request_id: "other", parent_id: "other" }));

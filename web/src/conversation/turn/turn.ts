@@ -86,18 +86,25 @@ export function emptyTurn(requestId: string): Turn {
  * The turn after an event; the same object if the event belongs to another turn, or was applied.
  */
 export function applied(turn: Turn, event: TurnEvent): Turn {
-  if (event.seq <= turn.seq) return turn;
-  if (event.type === "SessionStarted") return begun(turn, event);
+  // The page's own server publishes requests to the page, also those of a turn at another server.
+  const seq = event.type === "UiRequested" ? turn.seq : numberOf(event);
+  if (event.type !== "UiRequested" && seq <= turn.seq) return turn;
+  if (event.type === "SessionStarted") return begun(turn, event, seq);
   const session = turn.sessions[event.request_id];
   if (event.type === "MessageQueued") {
     const waits = event.request_id === turn.requestId && !event.steers && !session;
-    return waits ? { ...turn, seq: event.seq, isQueued: true } : turn;
+    return waits ? { ...turn, seq, isQueued: true } : turn;
   }
   if (!session) return turn;
   const next = changed(session, event);
   const sessions =
     next === session ? turn.sessions : { ...turn.sessions, [session.requestId]: next };
-  return { ...turn, seq: event.seq, sessions };
+  return { ...turn, seq, sessions };
+}
+
+/** The number of an event at the server that runs the turn. */
+function numberOf(event: TurnEvent): number {
+  return event.origin_seq ?? event.seq;
 }
 
 export function appliedAll(turn: Turn, events: readonly TurnEvent[]): Turn {
@@ -115,7 +122,7 @@ export function begunBy(turn: Turn, requestId: string, key: CallKey): readonly S
   );
 }
 
-function begun(turn: Turn, event: EventOf<"SessionStarted">): Turn {
+function begun(turn: Turn, event: EventOf<"SessionStarted">, seq: number): Turn {
   const isRoot = event.request_id === turn.requestId;
   if (!isRoot && !(event.parent_id && turn.sessions[event.parent_id])) return turn;
   const session: Session = {
@@ -137,7 +144,7 @@ function begun(turn: Turn, event: EventOf<"SessionStarted">): Turn {
     summing: null,
   };
   const sessions = { ...turn.sessions, [session.requestId]: session };
-  return { ...turn, seq: event.seq, isQueued: false, sessions };
+  return { ...turn, seq, isQueued: false, sessions };
 }
 
 function changed(session: Session, event: TurnEvent): Session {

@@ -1,0 +1,74 @@
+"""The other servers of the project, as the routes see them.
+
+A request may concern a turn or a question of another server. The routes then pass it on.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+from uuid import UUID
+
+from treadle.events.types import ApprovalScope
+from treadle.tools.external import Connection, ToolDefinition
+
+
+class OtherServers(Protocol):
+    """The interface to the other servers.
+
+    A method returns None if no other server has the turn or the question. It raises a TreadleError
+    of the kind `unavailable` if a server that may have it does not answer.
+    """
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the other servers that run. A server has another name after each start."""
+        ...
+
+    async def show_turn(self, request_id: UUID, wait: float) -> dict[str, Any] | None:
+        """Return the JSON of a turn, after a wait for its end of at most `wait` seconds."""
+        ...
+
+    async def running_turns(self) -> Sequence[dict[str, Any]]:
+        """Return the JSON of all turns that run at other servers."""
+        ...
+
+    async def replay_turn(self, request_id: UUID) -> Sequence[dict[str, Any]] | None:
+        """Return the past events of a turn as JSON, with the numbers of its own server."""
+        ...
+
+    async def steer_turn(self, request_id: UUID, text: str) -> bool | None:
+        """Steer a turn. Returns whether the turn takes the message."""
+        ...
+
+    async def cancel_turn(self, request_id: UUID) -> bool | None:
+        """Cancel a turn. Returns whether it was still running."""
+        ...
+
+    async def approval_questions(self) -> Sequence[dict[str, Any]]:
+        """Return the JSON of all approval questions that wait at other servers."""
+        ...
+
+    async def answer_approval(
+        self, approval_id: UUID, scope: ApprovalScope, words: str | None
+    ) -> bool:
+        """Answer an approval question. Returns False if it does not wait at any server."""
+        ...
+
+    async def approval_choices(self, approval_id: UUID) -> Sequence[dict[str, Any]] | None:
+        """Return the JSON of the possible answers to an approval question."""
+        ...
+
+    def approving(self) -> AbstractAsyncContextManager[None]:
+        """State to the other servers that a person here answers approval questions."""
+        ...
+
+    def front_end(
+        self,
+        name: str,
+        connection: Connection,
+        *,
+        runs: Sequence[str],
+        tools: Sequence[ToolDefinition],
+    ) -> AbstractAsyncContextManager[None]:
+        """Let the other servers use a front end that is connected here."""
+        ...

@@ -1,0 +1,383 @@
+"""This server as a member of the group: it answers requests of other servers, and asks them."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, cast
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from treadle.app.application import App
+from treadle.app.permissions import Permissions
+from treadle.app.turns import Turns
+from treadle.errors import TreadleError, UsageError
+from treadle.events.encoding import plain
+from treadle.events.types import ApprovalScope, CallKey, ToolFailure
+from treadle.ids import new_id
+from treadle.json_values import to_json
+from treadle.nats.connection import NatsConnection
+from treadle.nats.names import ProjectNames
+from treadle.server.event_log import EventLog, event_records
+from treadle.server.replicas.group import (
+    ANSWER_SECONDS,
+    NOT_OWNED,
+    Answer,
+    Group,
+    ServerUnavailableError,
+)
+from treadle.server.replicas.messages import (
+    AnswerQuestion,
+    CancelTurn,
+    FrontEnd,
+    ListChoices,
+    ListQuestions,
+    ListTurns,
+    OfferCall,
+    ReplayTurn,
+    ReportCall,
+    Request,
+    ServerDescription,
+    SettleCall,
+    ShowTurn,
+    SteerTurn,
+)
+from treadle.server.replicas.shared_events import SharedEvents
+from treadle.server.turn_answers import turn_answer
+from treadle.tools.external import AnswerStatus, Connection, ToolDefinition
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _LocalFrontEnd:
+    """A front end that is connected to this server. Other servers send calls to it."""
+
+    description: FrontEnd
+    connection: Connection
+    received: dict[str, int]
+    """The number of the newest message of each server."""
+
+
+class GroupMember:
+    """Represents this server to the others, and the others to this server.
+
+    Use it as a context manager, in the event loop of the application.
+    """
+
+    def __init__(
+        self,
+        connection: NatsConnection,
+        app: App,
+        turns: Turns,
+        log: EventLog,
+        *,
+        on_store_change: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        names, clock = ProjectNames(app.stores.project), app.clock
+        self._app = app
+        self._turns = turns
+        self._log = log
+        self._on_store_change = on_store_change
+        self._group = Group(connection, names, self, clock)
+        self._events = SharedEvents(connection, names, self._group.name, log, clock)
+        self._approving = 0
+        self._front_ends: dict[UUID, _LocalFrontEnd] = {}
+        self._askers: dict[str, AsyncExitStack] = {}
+        """For each other server where a person approves, the context that allows questions."""
+        self._relays: dict[tuple[str, UUID], asyncio.Task[None]] = {}
+        """The tasks that send calls of this server to front ends of other servers."""
+        self._describing: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        await self._events.__aenter__()
+        await self._group.__aenter__()
+        self._app.bridge.forward_to(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._app.bridge.forward_to(None)
+        for server in list(self._group.others):
+            await self.on_lost(server)
+        for task in self._describing:
+            task.cancel()
+        await self._group.__aexit__(kind, error, trace)
+        await self._events.__aexit__(kind, error, trace)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the other servers that run."""
+        return self._group.others
+
+    def report_store_change(self, store: str) -> None:
+        """Inform the other servers that this server changed a shared store."""
+        self._group.report_store_change(store)
+
+    # ---- requests to other servers
+
+    async def show_turn(self, request_id: UUID, wait: float) -> dict[str, Any] | None:
+        """See `OtherServers`."""
+        request = ShowTurn(request_id=request_id, wait=wait)
+        return cast(
+            "dict[str, Any] | None",
+            await self._ask_owner(request_id, request, seconds=wait + ANSWER_SECONDS),
+        )
+
+    async def running_turns(self) -> Sequence[dict[str, Any]]:
+        """See `OtherServers`."""
+        return _joined(await self._group.ask_all(ListTurns()))
+
+    async def replay_turn(self, request_id: UUID) -> Sequence[dict[str, Any]] | None:
+        """See `OtherServers`."""
+        return cast(
+            "Sequence[dict[str, Any]] | None",
+            await self._ask_owner(request_id, ReplayTurn(request_id=request_id)),
+        )
+
+    async def steer_turn(self, request_id: UUID, text: str) -> bool | None:
+        """See `OtherServers`."""
+        return cast(
+            "bool | None",
+            await self._ask_owner(request_id, SteerTurn(request_id=request_id, text=text)),
+        )
+
+    async def cancel_turn(self, request_id: UUID) -> bool | None:
+        """See `OtherServers`."""
+        return cast(
+            "bool | None", await self._ask_owner(request_id, CancelTurn(request_id=request_id))
+        )
+
+    async def approval_questions(self) -> Sequence[dict[str, Any]]:
+        """See `OtherServers`."""
+        return _joined(await self._group.ask_all(ListQuestions()))
+
+    async def answer_approval(
+        self, approval_id: UUID, scope: ApprovalScope, words: str | None
+    ) -> bool:
+        """See `OtherServers`."""
+        request = AnswerQuestion(approval_id=approval_id, scope=scope, words=words)
+        return await self._ask_owner(approval_id, request) is True
+
+    async def approval_choices(self, approval_id: UUID) -> Sequence[dict[str, Any]] | None:
+        """See `OtherServers`."""
+        return cast(
+            "Sequence[dict[str, Any]] | None",
+            await self._ask_owner(approval_id, ListChoices(approval_id=approval_id)),
+        )
+
+    @asynccontextmanager
+    async def approving(self) -> AsyncIterator[None]:
+        """See `OtherServers`."""
+        self._approving += 1
+        try:
+            if self._approving == 1:
+                await self._describe()
+            yield
+        finally:
+            self._approving -= 1
+            if not self._approving:
+                self._describe_soon()
+
+    @asynccontextmanager
+    async def front_end(
+        self,
+        name: str,
+        connection: Connection,
+        *,
+        runs: Sequence[str],
+        tools: Sequence[ToolDefinition],
+    ) -> AsyncIterator[None]:
+        """See `OtherServers`."""
+        description = FrontEnd(name=name, connection=new_id(), runs=tuple(runs), tools=tuple(tools))
+        key = description.connection
+        self._front_ends[key] = _LocalFrontEnd(description, connection, {})
+        try:
+            await self._describe()
+            yield
+        finally:
+            del self._front_ends[key]
+            self._describe_soon()
+
+    async def settle(
+        self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
+    ) -> AnswerStatus:
+        """Pass on the answer of a front end to the server that runs the call."""
+        failed = isinstance(answer, ToolFailure)
+        request = SettleCall(
+            front_end=front_end,
+            request_id=request_id,
+            key=key,
+            result=None if failed else answer,
+            failure=answer if failed else None,
+        )
+        status = await self._group.ask(request)
+        return AnswerStatus(status) if isinstance(status, str) else AnswerStatus.UNKNOWN
+
+    async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
+        """Pass on the progress of a call to the server that runs it."""
+        request = ReportCall(front_end=front_end, request_id=request_id, key=key, text=text)
+        with contextlib.suppress(ServerUnavailableError):  # progress may be lost
+            await self._group.ask(request)
+
+    async def _ask_owner(
+        self, thing: UUID, request: Request, *, seconds: float = ANSWER_SECONDS
+    ) -> JsonValue | None:
+        """Ask all servers for a turn or question. Returns None if no server has it.
+
+        Raises ServerUnavailableError if its server has stopped.
+        """
+        answer = await self._group.ask(request, seconds=seconds)
+        if answer is not NOT_OWNED:
+            return cast("JsonValue", answer)
+        owner = self._events.owner(thing)
+        if owner is not None and owner not in self._group.others:
+            raise ServerUnavailableError(
+                f"The server that ran {thing} has stopped.",
+                hint="Send the message again: another server then answers it.",
+            )
+        return None
+
+    # ---- requests of other servers
+
+    async def answer(self, sender: str, request: Request) -> Answer:
+        """Answer a request of another server. The group calls this method."""
+        match request:
+            case ShowTurn() | SteerTurn() | CancelTurn() | ReplayTurn():
+                return await self._answer_turn(request)
+            case ListTurns():
+                return [_turn_json(turn) for turn in self._turns.running()]
+            case OfferCall():
+                return self._take_offer(sender, request)
+            case SettleCall() | ReportCall():
+                return await self._answer_call(request)
+            case _:
+                return self._answer_approval(request)
+
+    def _answer_approval(self, request: Request) -> Answer:
+        approvals = self._app.approvals
+        match request:
+            case ListQuestions():
+                return [cast("JsonValue", plain(event)) for event in approvals.pending()]
+            case AnswerQuestion(approval_id=approval_id, scope=scope, words=words):
+                return approvals.answer(approval_id, scope, words) or NOT_OWNED
+            case ListChoices(approval_id=approval_id) if approvals.required(approval_id):
+                choices = Permissions(self._app).choices(approval_id)
+                return [cast("JsonValue", to_json(choice)) for choice in choices]
+        return NOT_OWNED
+
+    async def _answer_call(self, request: SettleCall | ReportCall) -> Answer:
+        bridge, slot = self._app.bridge, (request.request_id, request.key)
+        if isinstance(request, ReportCall):
+            return await bridge.report_own(request.front_end, *slot, request.text) or NOT_OWNED
+        answer = request.failure or request.result
+        status = await bridge.settle_own(request.front_end, *slot, answer)
+        return NOT_OWNED if status is AnswerStatus.UNKNOWN else status.value
+
+    async def _answer_turn(self, request: ShowTurn | SteerTurn | CancelTurn | ReplayTurn) -> Answer:
+        turn = self._turns.find(request.request_id)
+        if turn is None:
+            return NOT_OWNED
+        match request:
+            case ShowTurn(wait=wait):
+                await asyncio.wait({turn.task}, timeout=wait)
+                return _turn_json(turn)
+            case SteerTurn(text=text):
+                return await self._turns.steer(turn.request_id, text)
+            case CancelTurn():
+                return self._turns.cancel(turn.request_id)
+            case ReplayTurn():
+                logged = self._log.of_turn(turn.request_id)
+                return cast("JsonValue", await asyncio.to_thread(event_records, logged))
+
+    def _take_offer(self, sender: str, offer: OfferCall) -> Answer:
+        front_end = self._front_ends.get(offer.connection)
+        if front_end is None:
+            return NOT_OWNED
+        if offer.number > front_end.received.get(sender, 0):
+            front_end.received[sender] = offer.number
+            front_end.connection.send(offer.message)
+        return True
+
+    # ---- what other servers are
+
+    async def on_description(self, server: str, description: ServerDescription) -> None:
+        """Use the front ends and approvers of another server. The group calls this method."""
+        await self._allow_questions(server, allow=description.approves)
+        connected = {(server, each.connection): each for each in description.front_ends}
+        for key in [key for key in self._relays if key[0] == server and key not in connected]:
+            self._relays.pop(key).cancel()
+        for key, front_end in connected.items():
+            if key not in self._relays:
+                self._connect(key, front_end)
+
+    async def on_lost(self, server: str) -> None:
+        """Disconnect the front ends of a server that has ended. The group calls this method."""
+        await self.on_description(server, ServerDescription(version=0))
+        self._events.lose(server)
+
+    def on_store_change(self, store: str) -> None:
+        """Pass on a change of a shared store. The group calls this method."""
+        self._on_store_change(store)
+
+    async def _allow_questions(self, server: str, *, allow: bool) -> None:
+        if allow and server not in self._askers:
+            stack = self._askers[server] = AsyncExitStack()
+            stack.enter_context(self._app.approvals.allow_questions())
+        if not allow and server in self._askers:
+            await self._askers.pop(server).aclose()
+
+    def _connect(self, key: tuple[str, UUID], front_end: FrontEnd) -> None:
+        """Connect a front end of another server to the bridge of this server."""
+        for definition in front_end.tools:
+            try:
+                self._app.bridge.define(definition)
+            except UsageError as error:  # the other server runs another version of Treadle
+                _log.warning("A tool of another server is not available here: %s", error)
+        connection = self._app.bridge.connect(front_end.name, runs=front_end.runs)
+        relaying = self._relay(key, connection)
+        self._relays[key] = asyncio.create_task(relaying, name=f"front end {front_end.name}")
+
+    async def _relay(self, key: tuple[str, UUID], connection: Connection) -> None:
+        """Send the calls for a front end to its server, until the front end leaves."""
+        server, front_end = key
+        with connection:
+            number = 0
+            async for message in connection:
+                number += 1
+                request = OfferCall(connection=front_end, number=number, message=message)
+                while server in self._group.others:
+                    try:
+                        await self._group.ask(request, server=server)
+                    except TreadleError:
+                        continue  # the server may have received the message, so it is repeated
+                    break
+
+    async def _describe(self) -> None:
+        described = ServerDescription(
+            version=self._group.description.version + 1,
+            approves=self._approving > 0,
+            front_ends=tuple(each.description for each in self._front_ends.values()),
+        )
+        await self._group.describe(described)
+
+    def _describe_soon(self) -> None:
+        task = asyncio.create_task(self._describe())
+        self._describing.add(task)
+        task.add_done_callback(self._describing.discard)
+
+
+def _turn_json(turn: Any) -> JsonValue:
+    return cast("JsonValue", turn_answer(turn).model_dump(mode="json"))
+
+
+def _joined(lists: Sequence[JsonValue]) -> list[dict[str, Any]]:
+    return [each for part in lists if isinstance(part, list) for each in part]  # type: ignore[misc]
