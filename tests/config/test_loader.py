@@ -185,7 +185,12 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     spending = {("limits", name) for name in ("tokens", "cost", "unknown_price")}
     for path in setting_paths(Settings):
         # All repositories share the trace store, the gateway and the server.
-        permitting = path == ("approvals", "allow") or path[0] in {"traces", "gateway", "server"}
+        permitting = path == ("approvals", "allow") or path[0] in {
+            "traces",
+            "gateway",
+            "server",
+            "oidc",
+        }
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         expected &= path != ("terminal", "keys")  # keys of the keyboard
         assert schema.needs_consent(path) == expected, path
@@ -435,10 +440,10 @@ def test_repository_cannot_choose_the_bus(place: Place) -> None:
 
 
 def test_credentials_of_the_bus_are_never_shown(place: Place) -> None:
-    urls = "nats://me:secret@one:4222,nats://token@two:4222"
+    urls = "nats://me:hunter2@one:4222,nats://token@two:4222"
     loaded = place.load({"TREADLE_BUS__URL": urls})
     assert loaded.settings.bus.url == urls
-    assert "secret" not in repr(loaded.settings)
+    assert "hunter2" not in repr(loaded.settings)
     shown = {each.key: each.value for each in described(loaded, place.root)}
     assert shown["bus.url"] == "nats://***@one:4222,nats://***@two:4222"
     assert "secret" not in place.error({"TREADLE_BUS__URL": "http://me:secret@one"})

@@ -90,6 +90,29 @@ class ServerSettings(Section):
     """Seconds after SIGTERM until running turns and requests are cancelled."""
 
 
+def _issuer(value: str) -> str:
+    host = urlsplit(value).hostname
+    if not value.startswith("https://") and host not in {"127.0.0.1", "localhost", "::1"}:
+        raise ValueError("should begin with https://, because it decides who may sign in")
+    return value
+
+
+Issuer = Annotated[str, AfterValidator(_issuer)]
+
+
+class OidcSettings(Section):
+    """The OpenID Connect provider with which invited people sign in."""
+
+    issuer: Annotated[Issuer | None, UserOnly()] = None
+    """Address of the provider, such as `https://login.example.com`. If unset, only links work."""
+    client_id: Annotated[str, UserOnly()] = "treadle"
+    """Name of this server at the provider."""
+    client_secret_env: Annotated[VariableName | None, UserOnly()] = None
+    """Name of the environment variable that holds the client secret. A public client has none."""
+    label: Annotated[str, UserOnly()] = "your organisation"
+    """Name of the provider on the button of the sign-in page."""
+
+
 class ProviderSettings(Section):
     """One OpenAI-compatible endpoint."""
 
@@ -288,7 +311,7 @@ PostgresUrl = Annotated[str, AfterValidator(_postgres_url)]
 class StoreSettings(Section):
     """The place of the stores: traces, conversations, proposals, experiments and approvals."""
 
-    url: Annotated[PostgresUrl | None, UserOnly()] = None
+    url: Annotated[PostgresUrl | None, UserOnly()] = Field(default=None, repr=False)
     """Address of a PostgreSQL database. If unset, SQLite files in your data folder are used."""
 
 
@@ -313,6 +336,7 @@ class Settings(Section):
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    oidc: OidcSettings = Field(default_factory=OidcSettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
     store: StoreSettings = Field(default_factory=StoreSettings)
