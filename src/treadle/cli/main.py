@@ -37,6 +37,7 @@ COMMANDS = {
     "checks": Entry("checks", "list and run the checks of a repository"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "serve": Entry("serve", "serve a repository over HTTP to browsers and programs"),
+    "worker": Entry("worker", "run tool calls of servers in the repositories of this machine"),
     "traces": Entry("traces", "read, import, export and delete recorded traces"),
     "agent": Entry("agent", "ask what failed, what is slow, what is expensive"),
     "experiment": Entry("experiment", "change a recorded model call, run it again, compare"),

@@ -315,6 +315,15 @@ class StoreSettings(Section):
     """Address of a PostgreSQL database. If unset, SQLite files in your data folder are used."""
 
 
+class WorkerSettings(Section):
+    """Which tool calls of `treadle serve` go to workers, if `bus.url` is set."""
+
+    tools: Annotated[tuple[str, ...], UserOnly()] = ()
+    """Tools whose calls go to workers, in addition to background tools such as `run_check`."""
+    any_commit: Annotated[tuple[str, ...], UserOnly()] = ()
+    """Tools whose calls may run at another commit, or without your uncommitted changes."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -340,6 +349,7 @@ class Settings(Section):
     server: ServerSettings = Field(default_factory=ServerSettings)
     bus: BusSettings = Field(default_factory=BusSettings)
     store: StoreSettings = Field(default_factory=StoreSettings)
+    workers: WorkerSettings = Field(default_factory=WorkerSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     _project_folder: Path | None = PrivateAttr(None)
 

@@ -420,6 +420,18 @@ class ToolCallRequested(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallAssigned(Event):
+    """A worker began to run a call that this process sent to it.
+
+    If a worker dies, another worker may begin the same call.
+    """
+
+    key: CallKey
+    call_id: str
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallCompleted(Event):
     """A call succeeded.
 

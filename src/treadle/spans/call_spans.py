@@ -20,6 +20,7 @@ from treadle.events.types import (
     ErrorKind,
     Event,
     RetrievalFinished,
+    ToolCallAssigned,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
@@ -31,6 +32,7 @@ from treadle.spans.span_builder import SpanBuilder, call_identity, known, micros
 
 CALL_EVENTS: tuple[type[Event], ...] = (
     ToolCallRequested,
+    ToolCallAssigned,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
@@ -79,6 +81,8 @@ class CallSpans:
         match event:
             case ToolCallRequested():
                 changed = self._start(at_us, event)
+            case ToolCallAssigned():
+                changed = self._assign(at_us, event)
             case ToolCallCompleted():
                 changed = self._complete(at_us, event)
             case ToolCallFailed():
@@ -116,6 +120,17 @@ class CallSpans:
         )
         self._calls[event.key] = replace(span, input=event.arguments)
         return [self._calls[event.key]]
+
+    def _assign(self, at_us: int, event: ToolCallAssigned) -> list[Span]:
+        assigned = SpanEvent(at_us, "assigned", {"worker": event.worker})
+        return self._change(
+            event.key,
+            lambda call: replace(
+                call,
+                events=(*call.events, assigned),
+                attributes={**call.attributes, "treadle.worker": event.worker},
+            ),
+        )
 
     def _complete(self, at_us: int, event: ToolCallCompleted) -> list[Span]:
         return self._change(

@@ -256,6 +256,13 @@ class Tool(ABC, Generic[A, R]):
         """Return the subjects for the approval rules: each path and command of a call."""
         return (Subject(),)
 
+    def is_portable(self, arguments: A) -> bool:  # noqa: ARG002  (for subclasses)
+        """Whether a worker may run the call in its own checkout of the same commit.
+
+        Such a call needs only the files of the commit, and its result has no absolute paths.
+        """
+        return False
+
     def content(self, result: R) -> str:
         """Return the text of the tool message: compact JSON without fields whose value is None.
 

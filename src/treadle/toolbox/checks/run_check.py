@@ -150,6 +150,9 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     def subjects(self, arguments: RunCheckArguments) -> tuple[Subject, ...]:  # noqa: ARG002
         return ()  # `run` asks for approval of the exact command; a list needs no approval
 
+    def is_portable(self, arguments: RunCheckArguments) -> bool:
+        return arguments.proposal is None  # a worker does not have the proposals of this server
+
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
         if arguments.check is None:
             return await self._list(arguments.max_tokens)

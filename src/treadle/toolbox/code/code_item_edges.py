@@ -103,6 +103,9 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def is_portable(self, arguments: EdgesArguments) -> bool:  # noqa: ARG002
+        return True
+
     async def run(self, arguments: EdgesArguments, context: ToolContext) -> EdgesResult:  # noqa: ARG002
         return await asyncio.to_thread(self._walk, arguments)
 

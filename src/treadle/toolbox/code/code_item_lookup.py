@@ -62,6 +62,9 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def is_portable(self, arguments: LookupArguments) -> bool:  # noqa: ARG002
+        return True
+
     async def run(self, arguments: LookupArguments, context: ToolContext) -> LookupResult:
         return await asyncio.to_thread(self._find, arguments, context.open_to)
 

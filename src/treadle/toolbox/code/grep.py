@@ -1,6 +1,7 @@
 """grep: finds the lines of the repository that match a pattern."""
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -114,6 +115,9 @@ class Grep(Tool[GrepArguments, GrepResult]):
 
     def subjects(self, arguments: GrepArguments) -> tuple[Subject, ...]:
         return (Subject(path=arguments.path),)
+
+    def is_portable(self, arguments: GrepArguments) -> bool:
+        return not os.path.isabs(arguments.path)  # noqa: PTH117  (a text of a model)
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> GrepResult:
         given_up = threading.Event()

@@ -74,6 +74,9 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
     def subjects(self, arguments: ListDirArguments) -> tuple[Subject, ...]:
         return (Subject(path=arguments.path),)
 
+    def is_portable(self, arguments: ListDirArguments) -> bool:
+        return not os.path.isabs(arguments.path)  # noqa: PTH117  (a text of a model)
+
     async def run(self, arguments: ListDirArguments, context: ToolContext) -> ListDirResult:
         return await asyncio.to_thread(self._list, arguments, context.private)
 

@@ -1,6 +1,7 @@
 """read_file: returns lines of a file, byte for byte."""
 
 import asyncio
+import os
 from pathlib import Path
 
 from pydantic import Field
@@ -74,6 +75,9 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
 
     def subjects(self, arguments: ReadFileArguments) -> tuple[Subject, ...]:
         return (Subject(path=arguments.path),)
+
+    def is_portable(self, arguments: ReadFileArguments) -> bool:
+        return not os.path.isabs(arguments.path)  # noqa: PTH117  (a text of a model)
 
     async def run(self, arguments: ReadFileArguments, context: ToolContext) -> ReadFileResult:
         return await asyncio.to_thread(self._read, arguments, context.private)

@@ -1,0 +1,81 @@
+"""Reads which commit a work tree has checked out, and whether it has changes."""
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_SECONDS = 30.0
+_GIT = ("git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+_HEAD = b"# branch.oid "
+_NO_COMMIT = "(initial)"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTree:
+    """The state of a work tree.
+
+    `repository` is the same for all clones: a hash of the first commits of the history, and of the
+    path of the folder in the repository. `is_clean` is False if a tracked file is changed or an
+    untracked file exists that git does not ignore.
+    """
+
+    repository: str
+    commit: str
+    is_clean: bool
+
+
+def read_work_tree(root: Path) -> WorkTree | None:
+    """Return the state of the work tree at `root`, or None outside of git or without a commit.
+
+    This function starts git, which takes some milliseconds.
+    """
+    repository = _identity(root.resolve())
+    status = _run(root, "status", "--porcelain=v2", "--branch", "--untracked-files=normal")
+    if repository is None or status is None:
+        return None
+    lines = status.splitlines()
+    commit = next((line.removeprefix(_HEAD) for line in lines if line.startswith(_HEAD)), b"")
+    if not commit or commit.decode() == _NO_COMMIT:
+        return None
+    is_clean = all(line.startswith(b"#") for line in lines)
+    return WorkTree(repository, commit.decode(), is_clean)
+
+
+_known: dict[Path, str] = {}
+
+
+def _identity(root: Path) -> str | None:
+    """Return the identity of the repository at `root`, or None without a commit.
+
+    git reads the whole history for it, so the identity is kept until the process ends.
+    """
+    if root not in _known:
+        first = _run(root, "rev-list", "--max-parents=0", "HEAD")
+        prefix = _run(root, "rev-parse", "--show-prefix")
+        if not first or prefix is None:
+            return None
+        commits = b" ".join(sorted(first.split()))
+        _known[root] = hashlib.sha256(commits + b"\0" + prefix.strip()).hexdigest()[:32]
+    return _known[root]
+
+
+def _run(root: Path, *arguments: str) -> bytes | None:
+    """Return the output of git, or None if git fails, is missing or takes too long."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            [*_GIT, *arguments],
+            cwd=root,
+            env=given | _NO_FETCHING,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
