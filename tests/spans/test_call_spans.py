@@ -23,6 +23,7 @@ from treadle.events.types import (
     Effect,
     ErrorKind,
     Event,
+    ToolCallAssigned,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
@@ -224,3 +225,13 @@ def test_times_are_ages_or_dates() -> None:
     for odd in ("", "7", "soon", "99999999999999d", "2026-13-01"):
         with pytest.raises(UsageError, match="--since"):
             moment(odd, 0)
+
+
+def test_span_of_a_call_names_the_worker_that_ran_it() -> None:
+    taken = [
+        ToolCallAssigned(request_id=REQUEST, key=KEY, call_id="c", worker=name)
+        for name in ("first", "second")
+    ]
+    [span] = spans(requested(), *taken, completed()).values()
+    assert span.attributes["treadle.worker"] == "second"
+    assert [event.attributes["worker"] for event in span.events] == ["first", "second"]
