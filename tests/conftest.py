@@ -9,11 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import hypothesis
 import pytest
 
 from tests.engines import NatsServer, PostgresServer, nats_server, postgres_server
+from treadle.app.stores import Stores
 
 # No deadline: a busy machine is not a failure.
 hypothesis.settings.register_profile("treadle", deadline=None)
@@ -122,6 +124,21 @@ def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests of this process. Each test uses a database of its own."""
     with _open_folder() as folder, postgres_server(folder) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres: PostgresServer) -> str:
+    """A database for the stores of many tests. Each test uses a project of its own."""
+    return postgres.new_database()
+
+
+@pytest.fixture(params=("sqlite", "postgres"))
+def both_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
+    """The empty stores of a project, on each engine."""
+    if request.param == "sqlite":
+        return Stores(tmp_path / "data")
+    url: str = request.getfixturevalue("postgres_url")
+    return Stores(tmp_path / "data", url, f"p{uuid4().hex[:20]}")
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,7 @@ class Database(ABC):
         self._errors = _FILE_ERRORS + schema.row_errors
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._depth = 0
         self._thread: ThreadPoolExecutor | None = None
 
     @property
@@ -71,6 +72,10 @@ class Database(ABC):
     @abstractmethod
     def connect_reader(self) -> Connection:
         """Open another connection that only reads stored tables. Raises sqlite3.Error."""
+
+    def is_usable(self, connection: Connection) -> bool:  # noqa: ARG002  (for engines with a server)
+        """Whether a connection that no statement uses can be used again."""
+        return True
 
     @abstractmethod
     def read(self, connection: Connection, seconds: float) -> AbstractContextManager[None]:
@@ -126,14 +131,28 @@ class Database(ABC):
 
     @contextmanager
     def use(self) -> Iterator[Connection]:
-        """Yield the connection. Other threads wait until the block ends."""
+        """Yield the connection. Other threads wait until the block ends.
+
+        A connection that the server has closed meanwhile is replaced, except inside another block
+        of this thread, which may be a transaction.
+        """
         with self._lock:
+            self._depth += 1
             try:
+                if self._connection is not None and self._depth == 1:
+                    self._drop_unusable(self._connection)
                 if self._connection is None:
                     self._connection = self.open_connection()
                 yield self._connection
             except self._errors as error:
                 raise self.error(error) from error
+            finally:
+                self._depth -= 1
+
+    def _drop_unusable(self, connection: Connection) -> None:
+        if not self.is_usable(connection):
+            self._connection = None
+            connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

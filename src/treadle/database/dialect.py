@@ -19,6 +19,8 @@ _EVERYWHERE = (
     (r"\bCROSS JOIN\b", "JOIN"),
     (r"\bchar\(0x10FFFF\)", "chr(1114111)"),
     (r"\bAS BLOB\)", "AS text)"),
+    # A parameter that occurs only here would have no type.
+    (r"\?\d*(?= IS (?:NOT )?NULL\b)", r"CAST(\g<0> AS text)"),
     (r"\bIS NOT (?=\?)", "IS DISTINCT FROM "),
     (r"\bIS (?=\?)", "IS NOT DISTINCT FROM "),
     (r"^\s*BEGIN IMMEDIATE\s*$", "BEGIN"),

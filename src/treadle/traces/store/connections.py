@@ -64,10 +64,14 @@ class Readers:
             connection.close()
 
     def _take(self) -> Connection:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self._database.connect_reader()
+        while True:
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            if idle is None:
+                return self._database.connect_reader()
+            if self._database.is_usable(idle):
+                return idle
+            idle.close()
 
     def _give_back(self, connection: Connection) -> None:
         if not connection.in_transaction:

@@ -1,0 +1,263 @@
+"""Connections to PostgreSQL that run the SQL of stores, and the pool of idle connections.
+
+A connection raises the errors of `sqlite3`, so a store handles one set of exceptions. Messages do
+not contain the password of the server.
+"""
+
+import re
+import select
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any
+
+from treadle.database.address import PostgresAddress
+from treadle.database.connection import Cursor
+from treadle.database.dialect import translated
+from treadle.database.postgres_functions import SCHEMA as SHARED
+from treadle.database.postgres_values import adapt
+from treadle.database.schema import Schema
+from treadle.errors import StoreError
+
+try:
+    import psycopg
+except ImportError as error:
+    raise StoreError(
+        "The setting store.url names a PostgreSQL database, but psycopg is not installed.",
+        hint="Run `pip install 'treadle[team]'`, or remove the setting.",
+    ) from error
+
+PROJECT_SETTING = "treadle.project"
+"""The session setting with the project of a connection. The row-level policies compare it."""
+
+_CONNECT_SECONDS = 10
+_LOST_SECONDS = 30
+"""The seconds after which a connection to a server that does not answer counts as lost."""
+_MAX_IDLE = 16
+
+_LOCK_TIMEOUT = "55P03"
+_TIMEOUT = "57014"
+_REASONS = {
+    _LOCK_TIMEOUT: "another process has locked it for too long",
+    _TIMEOUT: "the statement took too long",
+}
+_PREFIX = re.compile(r"^(?:connection failed|consuming input failed|sending query failed): ")
+
+_Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class PostgresConnection:
+    """A connection that translates the SQL of stores, and raises the errors of `sqlite3`."""
+
+    def __init__(self, raw: "psycopg.Connection[tuple[Any, ...]]", pool: "Pool") -> None:
+        self.raw = raw
+        self._pool = pool
+        self.schema = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection can be used, as far as this machine knows.
+
+        A server sends nothing to an idle connection, except when it ends the connection. The check
+        therefore asks the server only if something has arrived.
+        """
+        if self.raw.closed:
+            return False
+        poll = select.poll()
+        poll.register(self.raw.fileno(), select.POLLIN)
+        if not poll.poll(0):
+            return True
+        try:
+            self.raw.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        idle = psycopg.pq.TransactionStatus.IDLE
+        return not self.raw.closed and self.raw.info.transaction_status is not idle
+
+    def execute(self, sql: str, parameters: _Parameters = (), /) -> Cursor:
+        """Run a statement in the dialect of SQLite."""
+        statement = translated(sql)
+        values: Any = parameters
+        if statement.positions is not None:
+            assert not isinstance(parameters, Mapping)
+            values = [parameters[position] for position in statement.positions]
+        with as_sqlite_errors():
+            if sql == "BEGIN IMMEDIATE":
+                return self._begin()
+            return _Rows(self.raw.execute(statement.sql, values))
+
+    def _begin(self) -> Cursor:
+        """Begin a transaction with the write lock of the schema."""
+        key = lock_key(self.schema)
+        try:
+            return _Rows(self.raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({key})"))
+        except psycopg.Error:
+            self.rollback()
+            raise
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor:
+        """Run a statement for each sequence of parameters."""
+        statement = translated(sql)
+        rows: Iterable[Sequence[Any]] = parameters
+        if (positions := statement.positions) is not None:
+            rows = [[row[position] for position in positions] for row in parameters]
+        cursor = self.raw.cursor()
+        with as_sqlite_errors():
+            cursor.executemany(statement.sql, rows)
+        return _Rows(cursor)
+
+    def rollback(self) -> None:
+        """End the open transaction, if there is one, without its changes."""
+        with as_sqlite_errors():
+            if self.in_transaction:
+                self.raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Give the connection back to the pool."""
+        self._pool.give_back(self)
+
+
+class _Rows:
+    """The rows of a statement. Errors while they are read are those of `sqlite3`."""
+
+    def __init__(self, cursor: "psycopg.Cursor[tuple[Any, ...]]") -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    def fetchone(self) -> Any:
+        with as_sqlite_errors():
+            return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        with as_sqlite_errors():
+            return self._cursor.fetchall()
+
+    def __iter__(self) -> Iterator[Any]:
+        with as_sqlite_errors():
+            yield from self._cursor
+
+
+class Pool:
+    """The idle connections of this process to one database.
+
+    All stores of all projects share them, so their number does not grow with the projects.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._idle: list[PostgresConnection] = []
+        self._lock = threading.Lock()
+
+    def take(self, address: PostgresAddress, schema: Schema) -> PostgresConnection:
+        """Return a connection for the store at `address`, a new one if none is idle."""
+        while (idle := self._take_idle(address)) is not None:
+            with suppress(psycopg.OperationalError):  # the server was restarted meanwhile
+                if idle.is_alive:
+                    self._assign(idle, address, schema)
+                    return idle
+            idle.raw.close()
+        connection = PostgresConnection(self._connect(), self)
+        try:
+            self._assign(connection, address, schema)
+        except BaseException:
+            connection.raw.close()
+            raise
+        return connection
+
+    def _take_idle(self, address: PostgresAddress) -> PostgresConnection | None:
+        """Return an idle connection, preferably one of the same store."""
+        with self._lock:
+            suited = next((c for c in self._idle if c.schema == address.schema), None)
+            connection = suited or (self._idle[-1] if self._idle else None)
+            if connection is not None:
+                self._idle.remove(connection)
+            return connection
+
+    def _connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        try:
+            raw = psycopg.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=_CONNECT_SECONDS,
+                application_name="treadle",
+                keepalives_idle=_LOST_SECONDS,
+                keepalives_interval=_LOST_SECONDS // 3,
+                keepalives_count=3,
+                tcp_user_timeout=_LOST_SECONDS * 1000,
+            )
+        except psycopg.ProgrammingError:  # its message can contain the password
+            raise sqlite3.OperationalError("the setting is not a valid address") from None
+        adapt(raw)
+        return raw
+
+    def _assign(
+        self, connection: PostgresConnection, address: PostgresAddress, schema: Schema
+    ) -> None:
+        """Make the connection one of the project and the store at `address`."""
+        connection.raw.execute(
+            "SELECT set_config('search_path', %s, false), set_config(%s, %s, false),"
+            " set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)",
+            (
+                f"{address.schema}, {SHARED}",
+                PROJECT_SETTING,
+                address.project,
+                f"{schema.busy_seconds * 1000:.0f}",
+            ),
+        )
+        connection.schema = address.schema
+
+    def give_back(self, connection: PostgresConnection) -> None:
+        """Keep a connection for its next use, or close it if it is damaged or not needed."""
+        with suppress(psycopg.Error, sqlite3.Error):
+            connection.rollback()
+            with self._lock:
+                if any(idle is connection for idle in self._idle):
+                    return  # it was closed twice
+                if not connection.raw.closed and len(self._idle) < _MAX_IDLE:
+                    self._idle.append(connection)
+                    return
+        connection.raw.close()
+
+
+_pools: dict[str, Pool] = {}
+_pools_lock = threading.Lock()
+
+
+def pool_of(url: str) -> Pool:
+    """Return the pool of this process for the database at `url`."""
+    with _pools_lock:
+        return _pools.setdefault(url, Pool(url))
+
+
+@contextmanager
+def as_sqlite_errors() -> Iterator[None]:
+    """Raise the errors of psycopg as the errors of `sqlite3` with the same names (PEP 249)."""
+    try:
+        yield
+    except psycopg.Error as error:
+        kinds = (psycopg.IntegrityError, psycopg.OperationalError, psycopg.DataError)
+        kind = next((each for each in kinds if isinstance(error, each)), psycopg.DatabaseError)
+        raise getattr(sqlite3, kind.__name__)(_message(error)) from error
+
+
+def lock_key(name: str) -> int:
+    """Return the number of the advisory lock with this name."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+
+
+def _message(error: psycopg.Error) -> str:
+    """Return the reason for an error in one line."""
+    if error.sqlstate in _REASONS:
+        return _REASONS[error.sqlstate]
+    lines = (error.diag.message_primary or str(error)).splitlines() or [type(error).__name__]
+    return _PREFIX.sub("", lines[0]).replace("FATAL:  ", "")
