@@ -13,7 +13,7 @@ from treadle.server import create_app
 _NAMES = ("threads", "runs", "spans", "groups", "html", "html_of_several")
 FILES = {f"trace_exports_{name}" for name in _NAMES}
 OTLP = {"otlp_traces", "otlp_logs", "otlp_metrics"}
-BARE = {"tools_call", "traces_blob", *OTLP, *FILES}
+BARE = {"tools_call", "traces_blob", "probes_metrics", *OTLP, *FILES}
 """Their answers follow a protocol or the schema of a tool, or are not JSON."""
 
 

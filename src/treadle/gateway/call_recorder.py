@@ -23,6 +23,7 @@ from treadle.errors import StoreError
 from treadle.gateway.attempts import GatewayCall
 from treadle.gateway.budgets import Used
 from treadle.gateway.call_spans import running_span, spans_of
+from treadle.gateway.measures import GatewayMeasures
 from treadle.spans.recorder import Loss
 from treadle.spans.redaction import redact_spans
 from treadle.spans.span import NO_ATTRIBUTES, Attributes, Span
@@ -56,13 +57,16 @@ class CallRecorder:
         used: Callable[[GatewayCall, Used | None], None],
         lost: Callable[[str], None],
         recorder: Attributes = NO_ATTRIBUTES,
+        measures: GatewayMeasures | None = None,
     ) -> None:
         """Create the recorder. Without a `store`, no call is recorded, and `why_not` is the reason.
 
         `recorder` is added to the resource of the spans, and identifies this recorder. `used`
         receives each call with its use, or with None if the use is unknown. `lost` receives a
-        reason when losses begin. Both functions are called from any thread.
+        reason when losses begin. Both functions are called from any thread. `measures` counts the
+        calls.
         """
+        self._measures = measures or GatewayMeasures()
         self._store = store
         self._why_not = why_not
         self._used = used
@@ -166,6 +170,7 @@ class CallRecorder:
                 self._used(call, None)
                 continue
             self._used(call, used)
+            self._measures.record(call_spans)
             spans += call_spans
             kept += 1
         if not spans:

@@ -35,6 +35,7 @@ from treadle.gateway.exchange import (
     json_headers,
     read_body,
 )
+from treadle.gateway.measures import GatewayMeasures
 from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import Body, CallRequest, read_context
@@ -101,11 +102,12 @@ class Gateway:
         breakpoints: StoreAddress,
         recorder_id: Attributes = NO_ATTRIBUTES,
         clock: Clock | None = None,
+        measures: GatewayMeasures | None = None,
     ) -> AsyncIterator[Self]:
         """Open all parts of the gateway. Without a `store`, nothing is recorded.
 
         `why_not` is the reason why there is no store. `recorder_id` is added to the resource of
-        the recorded spans (`traces.interruptions`).
+        the recorded spans (`traces.interruptions`). `measures` counts the calls.
         """
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
@@ -129,7 +131,9 @@ class Gateway:
             text = f"Calls through the gateway cannot be recorded: {reason}"
             loop.call_soon_threadsafe(publish, "warning", text)
 
-        recorder = CallRecorder(store, why_not=why_not, used=used, lost=lost, recorder=recorder_id)
+        recorder = CallRecorder(
+            store, why_not=why_not, used=used, lost=lost, recorder=recorder_id, measures=measures
+        )
         holding = Breakpoints(
             breakpoints, own.breakpoints, clock, tell=lambda text: publish("info", text)
         )

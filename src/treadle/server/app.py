@@ -27,6 +27,7 @@ from treadle.server.draining import Drain
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.mcp_endpoint import McpEndpoint
+from treadle.server.measures import API_PREFIX, OTLP_PREFIX, RequestMeasures, ServerMeasures
 from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
@@ -111,6 +112,7 @@ def create_app(
     for it.
     """
     settings = loaded.settings
+    measures = ServerMeasures()
     credentials = credentials or Credentials(secrets.token_urlsafe())
     app = FastAPI(
         title="Treadle",
@@ -122,13 +124,14 @@ def create_app(
         redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
         generate_unique_id_function=operation_id,
         default_response_class=AsciiJsonResponse,
-        lifespan=_lifespan(root, loaded, env, host, credentials.token),
+        lifespan=_lifespan(root, loaded, env, host, credentials.token, measures=measures),
     )
     app.state.downloads = credentials.downloads
     app.state.drain = Drain()
+    app.state.measures = measures
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
-    api = APIRouter(prefix="/api/v1", responses=ERRORS)
+    api = APIRouter(prefix=API_PREFIX, responses=ERRORS)
     for router in _ROUTERS:
         checked = [] if router in _SOCKETS else [Depends(refuse_wrong_parameters)]
         if router in _OF_REPOSITORY:
@@ -136,24 +139,33 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(probes.router, responses=ERRORS)
-    app.include_router(otlp.router, prefix="/v1")
+    app.include_router(otlp.router, prefix=OTLP_PREFIX)
     for router in (langfuse.router, traceloop.router):
         app.include_router(router)
     # The gateway's routes are first in the list, since each route before them would delay every
     # gateway call by microseconds.
     app.router.routes[:0] = gateway_routes()
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
+    own = [route for route in app.router.routes if isinstance(route, Route)]
+    templates: dict[object, str] = {route.endpoint: route.path_format for route in own}
     page = BuiltPage()
     app.router.routes.extend(page.routes())
     app.router.default = page.or_else(app.router.default)
     app.add_middleware(BodyLimit, limit=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, credentials=credentials)
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestMeasures, measures=measures, templates=templates)
     return app
 
 
 def _lifespan(
-    root: Path, loaded: LoadedConfig, env: Mapping[str, str], host: str, token: str
+    root: Path,
+    loaded: LoadedConfig,
+    env: Mapping[str, str],
+    host: str,
+    token: str,
+    *,
+    measures: ServerMeasures,
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Return a context manager that opens the projects, and closes them at its end."""
 
@@ -164,7 +176,7 @@ def _lifespan(
         place = ProjectPlace(root, Toolset.ALL, loaded, Stores.of_user())
         if name != DEFAULT_PROJECT:
             place = await asyncio.to_thread(find_place, name, env)
-        async with _open_project(name, place, env, bus) as services:
+        async with _open_project(name, place, env, measures, bus) as services:
             yield services
 
     @asynccontextmanager
@@ -185,14 +197,18 @@ def _lifespan(
 
 @asynccontextmanager
 async def _open_project(
-    name: str, place: ProjectPlace, env: Mapping[str, str], bus: "NatsConnection | None"
+    name: str,
+    place: ProjectPlace,
+    env: Mapping[str, str],
+    measures: ServerMeasures,
+    bus: "NatsConnection | None",
 ) -> AsyncIterator[ProjectServices]:
     """Open everything that the routes need for one project. Raises StoreError and ConfigError."""
     settings = place.loaded.settings
     async with (
-        ServerState.open(place, env, bus) as state,
+        ServerState.open(place, env, measures, bus) as state,
         McpEndpoint(state.app) as mcp,
-        open_gateway(state, settings, env) as gateway,
+        open_gateway(state, settings, env, measures.gateway) as gateway,
         open_batches(state) as batches,
         Configuration(place.root, place.loaded, env) as configuration,
     ):

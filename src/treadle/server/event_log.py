@@ -4,8 +4,8 @@ import asyncio
 import json
 from bisect import bisect_right
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -76,6 +76,7 @@ class EventLog(Listener):
         self._forgotten = begin
         """The number of the newest event that was dropped, or `begin` if none was dropped."""
         self._grown = asyncio.Event()
+        self._followers = 0
 
     async def __aexit__(self, *exception: object) -> None:
         await super().__aexit__(*exception)
@@ -90,6 +91,20 @@ class EventLog(Listener):
     def newest(self) -> int:
         """The number of the newest event, or `begin` before the first event."""
         return self._events[-1].seq if self._events else self._forgotten
+
+    @property
+    def followers(self) -> int:
+        """The number of clients that follow the log."""
+        return self._followers
+
+    @contextmanager
+    def follower(self) -> Iterator[None]:
+        """Count a client until the context ends."""
+        self._followers += 1
+        try:
+            yield
+        finally:
+            self._followers -= 1
 
     async def follow(
         self, *, after: int | None = None, request_id: UUID | None = None

@@ -20,6 +20,7 @@ from treadle.errors import StoreError
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
+from treadle.server.measures import ServerMeasures, ToolCallMeasures
 from treadle.server.other_servers import OtherServers
 from treadle.server.project_place import ProjectPlace
 from treadle.server.readiness import Check
@@ -94,9 +95,13 @@ class ServerState:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, place: ProjectPlace, env: Mapping[str, str], bus: "NatsConnection | None" = None
+        cls,
+        place: ProjectPlace,
+        env: Mapping[str, str],
+        measures: ServerMeasures,
+        bus: "NatsConnection | None" = None,
     ) -> AsyncIterator[Self]:
-        """Open the repository and the stores of a project.
+        """Open the repository and the stores of a project. `measures` counts what they do.
 
         With `bus`, join the other servers of the project. Raises StoreError and ConfigError.
         """
@@ -113,6 +118,7 @@ class ServerState:
             log = await stack.enter_async_context(EventLog(app.bus, begin=begin))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
+            await stack.enter_async_context(ToolCallMeasures(app.bus, measures))
             others = None
             if bus is not None:
                 from treadle.server.replicas.member import GroupMember
@@ -126,7 +132,8 @@ class ServerState:
             most = size_bytes(settings.traces.max_request)
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
-                ingest = await stack.enter_async_context(IngestQueue(store, most_bytes=most))
+                queue = IngestQueue(store, most_bytes=most, measures=measures.ingest)
+                ingest = await stack.enter_async_context(queue)
                 await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
                 watched = examined(store, settings.traces.detectors, app.clock, active_requests)

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Self
 
+from treadle.spans.ingest_measures import IngestMeasures
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.redaction import redact_spans
 from treadle.spans.span import Span
@@ -55,9 +56,15 @@ class IngestQueue:
     writer and the event loop. Use the queue as a context manager.
     """
 
-    def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:
-        """Create a queue. `most_bytes` is the maximum size of an export."""
+    def __init__(
+        self, store: SpanWriter, *, most_bytes: int, measures: IngestMeasures | None = None
+    ) -> None:
+        """Create a queue. `most_bytes` is the maximum size of an export.
+
+        `measures` counts the exports.
+        """
         self._store = store
+        self._measures = measures or IngestMeasures()
         self.most_bytes = most_bytes
         self._limit = max(HELD_BYTES, most_bytes)
         self._held = 0
@@ -98,7 +105,8 @@ class IngestQueue:
                 own += count
 
         try:
-            yield reserve
+            with self._measures.request():
+                yield reserve
         finally:
             with self._lock:
                 self._held -= own
@@ -109,9 +117,11 @@ class IngestQueue:
         Raises OtlpError and StoreError. After a StoreBusyError the client may send the export
         again.
         """
+        self._measures.bytes += len(body)
         executor = self._small if len(body) < LARGE_BYTES else self._large
         loop = asyncio.get_running_loop()
         batch, stored = await loop.run_in_executor(executor, ingest, body, decode, self._store)
         if stored is not None:
-            await asyncio.wrap_future(stored)
+            with self._measures.commit(len(batch.spans)):
+                await asyncio.wrap_future(stored)
         return batch

@@ -147,6 +147,7 @@ async def _follow(
     The iteration ends when the server ends.
     """
     async with AsyncExitStack() as stack:
+        stack.enter_context(server.log.follower())
         if approve:
             stack.enter_context(server.app.approvals.allow_questions())
             if server.others is not None:

@@ -18,6 +18,7 @@ from treadle.config.model import Settings
 from treadle.gateway import Gateway
 from treadle.gateway.apis import PATHS
 from treadle.gateway.breakpoints import Breakpoint, HeldState
+from treadle.gateway.measures import GatewayMeasures
 from treadle.llm.profiles import register_keys
 from treadle.server.current_project import OpenedGateway, project_of_scope
 from treadle.server.state import ServerState
@@ -27,9 +28,12 @@ _METHODS = ["GET", "POST", "DELETE"]
 
 @asynccontextmanager
 async def open_gateway(
-    server: ServerState, settings: Settings, env: Mapping[str, str]
+    server: ServerState, settings: Settings, env: Mapping[str, str], measures: GatewayMeasures
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway for the duration of the context. Experiments send their calls through it."""
+    """Open the gateway for the duration of the context. Experiments send their calls through it.
+
+    `measures` counts the calls.
+    """
     register_keys(settings, env)
     recording = server.app.recording
     async with Gateway.open(
@@ -40,6 +44,7 @@ async def open_gateway(
         bus=server.app.bus,
         breakpoints=server.app.stores.breakpoints,
         recorder_id=recording.recorder_id,
+        measures=measures,
     ) as gateway:
         trying = server.app.experiments
         with trying.caller.lent(gateway) if trying else nullcontext():

@@ -1,22 +1,26 @@
-"""The routes for load balancers: whether the server runs, and whether it is ready.
+"""The routes for load balancers and for Prometheus.
 
-Everyone may send these requests, with any Host header. A sender that is not authenticated gets no
-details.
+Everyone may request `/healthz` and `/readyz`, with any Host header. A sender that is not
+authenticated gets no details. `/metrics` counts the work of all projects, so it requires an
+identity of the default project.
 """
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, HTTPException, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import HTTPConnection
 
+from treadle.identity.identity import DEFAULT_PROJECT, Scope
 from treadle.server.draining import CurrentDrain
+from treadle.server.metrics import MissingLibraryError, exposition, gauges_of
 from treadle.server.readiness import Readiness
-from treadle.server.request_identity import has_identity
+from treadle.server.request_identity import CurrentIdentity, has_identity
 
 router = APIRouter(tags=["operations"])
 
 _NOT_READY = 503
+_NO_LIBRARY = 501
 
 
 class Alive(BaseModel):
@@ -75,3 +79,22 @@ async def readyz(
     known = has_identity(connection.scope)
     parts = [Part.model_validate(state) for state in states] if known else []
     return Ready(ready=ready, draining=drain.begun, parts=parts)
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(connection: HTTPConnection, identity: CurrentIdentity) -> Response:
+    """Return the metrics of the server in the text format of Prometheus.
+
+    They cover all projects. The sender needs the scope `read` or `admin` of the project `default`.
+    The status is 501 if the extra `team` is not installed.
+    """
+    allowed = identity.may(Scope.READ) or identity.may(Scope.ADMIN)
+    if identity.project != DEFAULT_PROJECT or not allowed:
+        raise HTTPException(403, "The metrics require a key of the project default.")
+    state = connection.app.state
+    gauges = gauges_of(state.projects.opened(), draining=state.drain.begun)
+    try:
+        written = exposition(state.measures, gauges, connection.headers.get("accept"))
+    except MissingLibraryError as error:
+        raise HTTPException(_NO_LIBRARY, str(error)) from error
+    return Response(written.content, headers={"Content-Type": written.content_type})

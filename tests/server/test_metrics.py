@@ -1,0 +1,122 @@
+"""The metrics of a server, read as Prometheus reads them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.fakes.provider import FakeProvider, Reply
+from tests.fakes.replies import Answer, Script
+from tests.server.exports import export, span
+from tests.server.serving import Served, serving
+from treadle.gateway.measures import GatewayMeasures
+from treadle.measures import MAX_NAMES, OTHER, Names
+from treadle.server.measures import ServerMeasures
+from treadle.server.metrics import MissingLibraryError, exposition
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+def configure(repo: Path, provider: FakeProvider) -> None:
+    config = repo.parent / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[providers.fake]\nbase_url = "{provider.base_url}"\nmodels = ["m"]\n')
+
+
+async def read(served: Served) -> dict[str, Metric]:
+    answer = await served.http.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    return {family.name: family for family in text_string_to_metric_families(answer.text)}
+
+
+def value(families: dict[str, Metric], name: str, suffix: str = "", **labels: str) -> float:
+    """The value of the sample with these labels; 0 if there is none."""
+    found = [
+        sample.value
+        for sample in families[name].samples
+        if sample.name == name + suffix and labels.items() <= sample.labels.items()
+    ]
+    return sum(found)
+
+
+async def test_metrics_count_exports_requests_and_tool_calls(repo: Path) -> None:
+    async with serving(repo) as served:
+        for _ in range(2):
+            await served.http.post("/v1/traces", json=export(span(1), span(2)))
+        await served.http.post("/v1/traces", content=b"{", headers={"Content-Type": "text/plain"})
+        malformed = {"Content-Type": "application/json"}
+        await served.http.post("/v1/traces", content=b"{", headers=malformed)
+        await served.post("/tools/grep/call", {"pattern": "add"})
+        await served.http.get("/api/v1/traces/absent")
+        await served.http.get("/absent/path")
+        async with served.http.stream("GET", "/api/v1/events"):
+            found = await read(served)
+    assert value(found, "treadle_ingest_requests", "_total", outcome="stored") == 2
+    assert value(found, "treadle_ingest_requests", "_total", outcome="invalid") == 1
+    assert value(found, "treadle_ingest_spans", "_total") == 4
+    assert value(found, "treadle_ingest_bytes", "_total") > 100
+    assert value(found, "treadle_ingest_commit_seconds", "_count") == 2
+    assert value(found, "treadle_ingest_waiting_spans") == 0
+    assert value(found, "treadle_event_streams_open") == 1
+    requests = "treadle_http_request_seconds"
+    sent = {"method": "POST", "route": "/v1/traces"}
+    assert value(found, requests, "_count", **sent, status="200") == 2
+    assert value(found, requests, "_count", **sent, status="415") == 1
+    trace = "/api/v1/traces/{trace_id}"
+    assert value(found, requests, "_count", route=trace, status="404") == 1
+    assert value(found, requests, "_count", route=OTHER, status="404") == 1
+    assert (
+        value(found, "treadle_tool_call_seconds", "_count", tool="grep", outcome="completed") == 1
+    )
+    assert value(found, "process_resident_memory_bytes") > 1e6
+
+
+async def test_metrics_count_gateway_calls_by_model(repo: Path) -> None:
+    replies: list[Reply] = [Answer("Hello"), Script(status=400, steps=(b"{}",))]
+    async with FakeProvider(replies) as provider:
+        configure(repo, provider)
+        async with serving(repo) as served:
+            for model in ("fake/m", "fake/invented"):
+                body = {"model": model, "messages": HI}
+                await served.http.post("/v1/chat/completions", json=body)
+            found = await read(served)
+            while value(found, "treadle_gateway_calls", "_total") < 2:
+                found = await read(served)
+    known = {"provider": "fake", "model": "fake-model"}
+    assert value(found, "treadle_gateway_calls", "_total", **known, status="ok") == 1
+    assert value(found, "treadle_gateway_calls", "_total", model=OTHER, status="error") == 1
+    assert value(found, "treadle_gateway_tokens", "_total", **known, direction="input") == 10
+    requests = {"route": "/v1/chat/completions", "status": "200"}
+    assert value(found, "treadle_http_request_seconds", "_count", **requests) == 1
+
+
+async def test_metrics_require_authentication(repo: Path) -> None:
+    async with serving(repo, "--require-token") as served:
+        assert (await served.http.get("/metrics")).status_code == 401
+        headers = {"Authorization": f"Bearer {served.token}"}
+        assert (await served.http.get("/metrics", headers=headers)).status_code == 200
+
+
+def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(MissingLibraryError, match="prometheus-client") as raised:
+        exposition(ServerMeasures(), {})
+    assert "treadle[team]" in str(raised.value)
+
+
+def test_names_beyond_the_limit_are_counted_together() -> None:
+    names = Names()
+    labels = {names.label(f"model-{number}") for number in range(MAX_NAMES + 50)}
+    assert len(labels) == MAX_NAMES + 1
+    assert OTHER in labels
+    assert names.label("model-0") == "model-0"
+
+
+def test_metrics_without_any_work_are_readable() -> None:
+    written = exposition(ServerMeasures(), {"treadle_draining": ("The end.", 0.0)})
+    text = written.content.decode()
+    names = {family.name for family in text_string_to_metric_families(text)}
+    assert {"treadle_ingest_spans", "treadle_draining", "treadle_build_info"} <= names
+    assert GatewayMeasures().calls.items() == ()
