@@ -129,7 +129,7 @@ class Team:
                 running.result()
 
         self.stack.push_async_callback(stop)
-        await self.offered(root or self.root)
+        await within(worker.wait_until_offered())
         return worker
 
     async def process(self, name: str) -> "asyncio.subprocess.Process":

@@ -36,6 +36,7 @@ from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:
     from treadle.app.experiments import OpenExperiments
+    from treadle.nats.connection import NatsConnection
     from treadle.traces import TraceStore
 
 
@@ -111,12 +112,14 @@ async def open_app(
     only_tool: str | None = None,
     clock: Clock | None = None,
     stores: Stores | None = None,
+    nats: "NatsConnection | None" = None,
 ) -> AsyncIterator[App]:
     """Open the repository at `root` and its tools, without updating the index.
 
     Without `settings`, the configuration of the repository applies. Without `stores`, the
     application uses the stores of the user. With `only_tool`, the
-    application opens only the parts that this tool needs. Raises StoreError and ConfigError.
+    application opens only the parts that this tool needs. With `nats`, calls of some tools go to
+    workers. Raises StoreError and ConfigError.
     """
     clock = clock or SystemClock()
     bus = bus or EventBus(clock)
@@ -137,6 +140,9 @@ async def open_app(
         code_tools, analyst = Registry(()), _AnalystTools()
         if toolset in {Toolset.CODE, Toolset.ALL}:
             code_tools = code_registry(root, index, edits, settings)
+        if nats is not None:
+            routing = _with_workers(code_tools, nats, root, settings, stores)
+            code_tools = await stack.enter_async_context(routing)
         needed = only_tool is None or code_tools.get(only_tool) is None
         if toolset in {Toolset.RECORDS, Toolset.ALL} and needed:
             opening = _open_analyst_tools(
@@ -165,6 +171,20 @@ async def open_app(
             ui_store, recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
             analyst.experiments, executor, stores,
         )  # fmt: skip
+
+
+@asynccontextmanager
+async def _with_workers(
+    tools: Registry, nats: "NatsConnection", root: Path, settings: Settings, stores: Stores
+) -> AsyncIterator[Registry]:
+    """Send the calls of background tools, and of the tools that the settings name, to workers."""
+    from treadle.nats.names import ProjectNames
+    from treadle.workers.routed_tools import with_workers
+    from treadle.workers.router import WorkerRouter
+
+    names = ProjectNames(stores.project)
+    async with WorkerRouter(nats, names, root, settings.workers, settings.approvals) as router:
+        yield with_workers(tools, router)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ MAX_CALLS = 4
 class WorkerOptions:
     """The options of `treadle worker`.
 
-    `report` receives sentences for a person. `ready` is called with the name of the worker when it
-    is connected.
+    `report` receives sentences for a person. `ready` is called with the name of the worker when
+    servers find it.
     """
 
     roots: Sequence[Path]
@@ -85,7 +85,9 @@ async def run_worker(options: WorkerOptions) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
             stack.callback(loop.remove_signal_handler, number)
-        options.ready(name)
+        offering = asyncio.create_task(worker.wait_until_offered())
+        offering.add_done_callback(lambda task: None if task.cancelled() else options.ready(name))
+        stack.callback(offering.cancel)
         await asyncio.wait({running, lost}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             running.cancel()

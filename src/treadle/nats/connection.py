@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from treadle.errors import ConfigError, TreadleError
@@ -62,12 +63,13 @@ class NatsConnection:
         """Whether the connection is up at present."""
         return self.client.is_connected
 
-    def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """Call `callback` after each reconnection.
+    def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+        """Call `callback` after each reconnection. The returned function ends this.
 
         Messages of the time without a connection are lost, unless a stream stores them.
         """
         self._reconnected.append(callback)
+        return partial(self._reconnected.remove, callback)
 
 
 @asynccontextmanager
@@ -96,7 +98,7 @@ async def connect(
 
     async def on_reconnect() -> None:
         _log.info("reconnected to NATS at %s", servers)
-        for callback in connection._reconnected:  # noqa: SLF001  (this module's own class)
+        for callback in tuple(connection._reconnected):  # noqa: SLF001  (this module's own class)
             await callback()
 
     async def on_disconnect() -> None:

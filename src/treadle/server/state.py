@@ -108,8 +108,9 @@ class ServerState:
         settings = place.loaded.settings
         async with AsyncExitStack() as stack:
             opening = open_app(
-                place.root, settings=settings, env=env, toolset=place.toolset, stores=place.stores
-            )
+                place.root, settings=settings, env=env, toolset=place.toolset, stores=place.stores,
+                nats=bus,
+            )  # fmt: skip
             app = await stack.enter_async_context(opening)
             conversations = await app.conversations.open_store()
             # The current time is above every event number of an earlier server, so clients of that

@@ -104,10 +104,11 @@ class WorkerRouter:
             await client.subscribe(self._subject("outcomes"), cb=self._on_outcome),
             await client.subscribe(self._subject("events"), cb=self._on_event),
         ]
-        self._connection.on_reconnect(self._reconnected)
+        self._stop_following = self._connection.on_reconnect(self._reconnected)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._stop_following()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

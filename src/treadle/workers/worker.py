@@ -34,6 +34,7 @@ from treadle.workers.work_tree import WorkTree, read_work_tree
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
+    from nats.js import JetStreamContext
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,14 @@ class WorkerFigures:
     handed_back: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Offering:
+    """The task that takes the calls for one commit, and an event that is set when it has begun."""
+
+    task: "asyncio.Task[None]"
+    begun: asyncio.Event
+
+
 @dataclass(slots=True)
 class _Repository:
     """A repository with its present state."""
@@ -63,8 +72,13 @@ class _Repository:
     offered: OfferedRepository
     at: Workplace
     tree: WorkTree | None = None
-    offers: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
-    """The tasks that take calls, by commit."""
+    offers: dict[str, _Offering] = field(default_factory=dict)
+    """What the worker offers, by commit."""
+    read: asyncio.Event = field(default_factory=asyncio.Event)
+    """An event that is set when the work tree was read for the first time."""
+
+    def tasks(self) -> "list[asyncio.Task[None]]":
+        return [each.task for each in self.offers.values()]
 
 
 class Worker:
@@ -122,6 +136,13 @@ class Worker:
             await asyncio.gather(*self._calls, return_exceptions=True)
             self._executor.shutdown(wait=False, cancel_futures=True)
 
+    async def wait_until_offered(self) -> None:
+        """Wait until servers find the repositories of this worker."""
+        for repository in self._repositories:
+            await repository.read.wait()
+            for offering in tuple(repository.offers.values()):
+                await offering.begun.wait()
+
     @property
     def is_draining(self) -> bool:
         """Whether the worker takes no new calls any more."""
@@ -150,11 +171,11 @@ class Worker:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._draining.wait(), self._timing.poll)
             if repository.offers:  # requests for calls that already began end by themselves
-                await asyncio.wait(repository.offers.values())
+                await asyncio.wait(repository.tasks())
         finally:
-            for task in repository.offers.values():
+            for task in repository.tasks():
                 task.cancel()
-            await asyncio.gather(*repository.offers.values(), return_exceptions=True)
+            await asyncio.gather(*repository.tasks(), return_exceptions=True)
 
     async def _refresh(self, repository: _Repository) -> None:
         """Read the work tree, and change what the worker offers if the work tree changed."""
@@ -166,13 +187,18 @@ class Worker:
         if tree is not None:
             wanted = {ANY_COMMIT, tree.commit} if tree.is_clean else {ANY_COMMIT}
         for commit in repository.offers.keys() - wanted:
-            repository.offers.pop(commit).cancel()
+            repository.offers.pop(commit).task.cancel()
         for commit in wanted - repository.offers.keys():
             assert tree is not None
-            offering = self._offer(repository, tree.repository, commit)
-            repository.offers[commit] = asyncio.create_task(offering, name=f"offer {commit}")
+            begun = asyncio.Event()
+            offering = self._offer(repository, tree.repository, commit, begun)
+            task = asyncio.create_task(offering, name=f"offer {commit}")
+            repository.offers[commit] = _Offering(task, begun)
+        repository.read.set()
 
-    async def _offer(self, repository: _Repository, identity: str, commit: str) -> None:
+    async def _offer(
+        self, repository: _Repository, identity: str, commit: str, begun: asyncio.Event
+    ) -> None:
         """Answer servers that look for a commit, and take its calls from the queue."""
         offer = Offer(self.name, {tool.name: tool.version for tool in repository.offered.registry})
 
@@ -183,7 +209,9 @@ class Worker:
         while not self._draining.is_set():
             try:
                 async with self._subscribed(subject, answer):
-                    await self._take(repository, identity, commit)
+                    calls = await self._queue.pull(identity, commit)
+                    begun.set()
+                    await self._take(repository, calls)
             except NATS_ERRORS as error:
                 _log.warning("the queue of calls cannot be read: %s", error)
                 await self._clock.sleep(self._timing.hand_back)
@@ -199,9 +227,10 @@ class Worker:
             with suppress(*NATS_ERRORS):
                 await subscription.unsubscribe()
 
-    async def _take(self, repository: _Repository, identity: str, commit: str) -> None:
+    async def _take(
+        self, repository: _Repository, calls: "JetStreamContext.PullSubscription"
+    ) -> None:
         """Take calls until the worker drains. Raises NATS errors."""
-        calls = await self._queue.pull(identity, commit)
         try:
             while not self._draining.is_set():
                 await self._free.wait()
