@@ -63,6 +63,14 @@ class Database(ABC):
         """
 
     @abstractmethod
+    def migrate(self) -> None:
+        """Upgrade the tables to the version of this code. Creates them if necessary.
+
+        `open_connection` does not upgrade tables that servers of an older version still use
+        (`Schema.works_since`).
+        """
+
+    @abstractmethod
     def connect(self) -> Connection:
         """Open another connection to the database, whose tables must be up to date.
 

@@ -20,6 +20,7 @@ from treadle.database.database import Database
 from treadle.database.postgres_connection import PostgresConnection, as_sqlite_errors, pool_of
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_tables import (
+    StoredVersion,
     bypassing_role,
     columns,
     create_functions,
@@ -58,18 +59,22 @@ class PostgresDatabase(Database):
     @property
     def exists(self) -> bool:
         with self._used() as connection:
-            return stored_version(connection) > 0
+            return stored_version(connection).version > 0
 
     def open_connection(self) -> PostgresConnection:
         with as_sqlite_errors():
             connection = pool_of(self.address.url).take(self.address, self.schema)
             try:
-                if not is_current(connection, self.schema.version):
+                if not is_current(connection, self.schema):
                     self._upgrade(connection)
             except BaseException:
                 connection.close()
                 raise
         return connection
+
+    def migrate(self) -> None:
+        with self._used() as connection, as_sqlite_errors():
+            self._upgrade(connection, oldest_tables=self.schema.version)
 
     def connect(self) -> PostgresConnection:
         with as_sqlite_errors():
@@ -105,11 +110,11 @@ class PostgresDatabase(Database):
     def examine(self) -> str | None:
         try:
             with self._used() as connection, as_sqlite_errors():
-                version = stored_version(connection)
-                if version == 0:
+                stored = stored_version(connection)
+                if stored.version == 0:
                     return None
-                self._check_version(version)
-                return self._difference(connection, version)
+                self._check_version(stored)
+                return self._difference(connection, stored.version)
         except TreadleError as error:
             return error.message
 
@@ -167,11 +172,11 @@ class PostgresDatabase(Database):
         with as_sqlite_errors():
             self._check_version(stored_version(connection))
 
-    def _check_version(self, version: int) -> None:
-        if version > self.schema.version:
+    def _check_version(self, stored: StoredVersion) -> None:
+        if self.schema.version < stored.works_since:
             raise StoreError(
                 f"A newer version of Treadle wrote the {self.schema.records} in {self.name}"
-                f" (format {version}).",
+                f" (format {stored.version}).",
                 hint="Update Treadle on this machine.",
             )
 
@@ -183,18 +188,20 @@ class PostgresDatabase(Database):
         except self._errors as error:
             raise self.error(error) from error
 
-    def _upgrade(self, connection: PostgresConnection) -> None:
+    def _upgrade(self, connection: PostgresConnection, oldest_tables: int | None = None) -> None:
+        """Create the tables, or upgrade tables that are older than `oldest_tables`."""
+        oldest = self.schema.oldest_tables if oldest_tables is None else oldest_tables
         self._check_version(stored_version(connection))
         _set_lock_timeout(connection, self.schema.upgrade_seconds)
         with transaction(connection):
-            version = stored_version(connection)  # another process may have upgraded it meanwhile
-            self._check_version(version)
+            stored = stored_version(connection)  # another process may have upgraded it meanwhile
+            self._check_version(stored)
             create_functions(connection)
-            if version == 0:
+            if stored.version == 0:
                 create_store(connection)
-            if version < self.schema.version:
-                self.schema.upgrade(connection, version)
-                set_version(connection, self.schema.version)
+            if stored.version < oldest:
+                self.schema.upgrade(connection, stored.version)
+                set_version(connection, self.schema)
             protect_tables(connection, self.address.project)
         _set_lock_timeout(connection, self.schema.busy_seconds)
 

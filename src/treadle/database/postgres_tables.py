@@ -1,7 +1,7 @@
 """The tables of one store in PostgreSQL: their row-level policies, and the functions they use."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg.sql import SQL, Identifier, Literal
 
@@ -9,6 +9,7 @@ from treadle.database.postgres_connection import PROJECT_SETTING, PostgresConnec
 from treadle.database.postgres_functions import FUNCTIONS
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_functions import VERSION as FUNCTIONS_VERSION
+from treadle.database.schema import Schema
 
 POLICY = "project"
 """The name of the row-level policy of each table."""
@@ -36,41 +37,59 @@ _COLUMNS = """
     WHERE n.nspname = %s AND c.relkind IN ('r', 'p')"""
 
 
-def stored_version(connection: PostgresConnection) -> int:
-    """Return the version of the store's tables, or 0 if they do not exist."""
+class StoredVersion(NamedTuple):
+    """The version of the tables, and the oldest version whose code works with them.
+
+    Both are 0 if the tables do not exist.
+    """
+
+    version: int
+    works_since: int
+
+
+def stored_version(connection: PostgresConnection) -> StoredVersion:
+    """Return the version of the store's tables."""
     return _versions(connection)[0]
 
 
-def is_current(connection: PostgresConnection, version: int) -> bool:
-    """Whether the tables have this version, and the shared functions have theirs."""
-    tables, functions = _versions(connection)
-    return tables == version and functions >= FUNCTIONS_VERSION
+def is_current(connection: PostgresConnection, schema: Schema) -> bool:
+    """Whether the code of `schema` can use the tables and the shared functions as they are."""
+    stored, functions = _versions(connection)
+    usable = stored.works_since <= schema.version and stored.version >= schema.oldest_tables
+    return usable and functions >= FUNCTIONS_VERSION
 
 
-def _versions(connection: PostgresConnection) -> tuple[int, int]:
+def _versions(connection: PostgresConnection) -> tuple[StoredVersion, int]:
     known, functions = connection.raw.execute(
         _KNOWN, (connection.schema, _VERSION_TABLE, SHARED)
     ).fetchone() or (False, None)
-    version = 0
+    stored = StoredVersion(0, 0)
     if known:
-        row = connection.raw.execute(f"SELECT version FROM {_VERSION_TABLE}").fetchone()  # noqa: S608
-        version = row[0] if row else 0
-    return version, int(functions or 0)
+        row = connection.raw.execute(
+            f"SELECT version, works_since FROM {_VERSION_TABLE}"  # noqa: S608
+        ).fetchone()
+        stored = StoredVersion(*row) if row else stored
+    return stored, int(functions or 0)
 
 
 def create_store(connection: PostgresConnection) -> None:
     """Create the schema of the store without the tables of its records."""
     run_ddl(connection, "CREATE SCHEMA IF NOT EXISTS {}", connection.schema)
     run_ddl(
-        connection, f"CREATE TABLE {{}}.{_VERSION_TABLE} (version bigint NOT NULL)",
+        connection,
+        f"CREATE TABLE {{}}.{_VERSION_TABLE}"
+        " (version bigint NOT NULL, works_since bigint NOT NULL)",
         connection.schema,
-    )  # fmt: skip
-    connection.raw.execute(f"INSERT INTO {_VERSION_TABLE} VALUES (0)")  # noqa: S608
+    )
+    connection.raw.execute(f"INSERT INTO {_VERSION_TABLE} VALUES (0, 0)")  # noqa: S608
 
 
-def set_version(connection: PostgresConnection, version: int) -> None:
-    """Store the version of the tables."""
-    connection.raw.execute(f"UPDATE {_VERSION_TABLE} SET version = %s", (version,))  # noqa: S608
+def set_version(connection: PostgresConnection, schema: Schema) -> None:
+    """Store the version of the tables, which `schema` has created or upgraded."""
+    connection.raw.execute(
+        f"UPDATE {_VERSION_TABLE} SET version = %s, works_since = %s",  # noqa: S608
+        (schema.version, schema.oldest_tables),
+    )
 
 
 def create_functions(connection: PostgresConnection) -> None:

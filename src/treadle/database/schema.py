@@ -44,6 +44,20 @@ class Schema(NamedTuple):
     """
     row_errors: tuple[type[Exception], ...] = ()
     """Further errors that mean that a row is damaged."""
+    works_since: int | None = None
+    """The oldest version with which servers of this version can share a PostgreSQL database.
+
+    Code of that version works with these tables, and this code works with the tables of that
+    version. This holds for migrations that only add tables, indexes, or columns with a default. A
+    server then uses older tables unchanged until `Database.migrate`. None means that there is no
+    such version: the first server of this version upgrades the tables, and servers of older
+    versions refuse them.
+    """
+
+    @property
+    def oldest_tables(self) -> int:
+        """The oldest version of tables that this code can use without an upgrade."""
+        return self.version if self.works_since is None else self.works_since
 
     @classmethod
     def of_migrations(
@@ -54,6 +68,7 @@ class Schema(NamedTuple):
         pragmas: tuple[str, ...] = DURABLE,
         busy_seconds: float = 10.0,
         row_errors: tuple[type[Exception], ...] = (),
+        works_since: int | None = None,
     ) -> Self:
         """Return a schema whose migration n upgrades a database from version n to n + 1."""
 
@@ -72,4 +87,5 @@ class Schema(NamedTuple):
             pragmas=pragmas,
             busy_seconds=busy_seconds,
             row_errors=row_errors,
+            works_since=works_since,
         )

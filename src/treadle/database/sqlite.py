@@ -56,6 +56,9 @@ class SqliteDatabase(Database):
             self.delete()
             return self._prepared()
 
+    def migrate(self) -> None:
+        self.open()
+
     def connect(self, *, read_only: bool = False) -> sqlite3.Connection:
         """Open another connection to the file, whose tables must be up to date.
 
