@@ -10,13 +10,17 @@ import httpx2
 import pytest
 
 from tests.cli.command import start
+from tests.database.notes import NOTES, add
+from tests.engines import free_port
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Pause, delta, sse
 from tests.server.exports import export, span
 from tests.server.serving import serving
+from treadle.app.stores import Stores
+from treadle.database import open_database
 from treadle.errors import StoreError
-from treadle.server.readiness import Readiness
+from treadle.server.readiness import Readiness, checks_of
 from treadle.traces import TraceStore
 
 NOTICE = {"TREADLE_SERVER__DRAIN_NOTICE": "1"}
@@ -26,7 +30,7 @@ async def test_server_that_drains_is_not_ready_but_answers(repo: Path) -> None:
     async with serving(repo, **NOTICE) as served:
         before = await served.http.get("/readyz")
         assert before.status_code == 200
-        assert before.json()["parts"] == [{"name": "traces", "ready": True, "problem": None}]
+        assert {"name": "traces", "ready": True, "problem": None} in before.json()["parts"]
         await served.terminate()
         after = await served.http.get("/readyz")
         assert (after.status_code, after.json()["draining"]) == (503, True)
@@ -136,3 +140,26 @@ async def test_parts_are_examined_at_most_once_in_a_second() -> None:
     await clock.advance(1.5)
     await readiness.states()
     assert count == 2
+
+
+async def test_stores_that_can_be_written_are_ready(both_stores: Stores) -> None:
+    both_stores.folder.mkdir()
+    with open_database(both_stores.ui, NOTES) as database:
+        add(database, "one")
+    states = await Readiness(checks_of(both_stores, None)).states()
+    assert states
+    assert [state for state in states if not state.ready] == []
+
+
+async def test_damaged_file_is_not_ready(tmp_path: Path) -> None:
+    stores = Stores(tmp_path)
+    (tmp_path / "traces.db").write_bytes(b"no database" * 1_000)
+    states = await Readiness(checks_of(stores, None)).states()
+    assert [state.name for state in states if not state.ready] == ["traces"]
+
+
+async def test_database_server_that_is_away_is_not_ready(tmp_path: Path) -> None:
+    url = f"postgresql://treadle@127.0.0.1:{free_port()}/treadle"
+    (state,) = await Readiness(checks_of(Stores(tmp_path, url), None)).states()
+    assert (state.name, state.ready) == ("postgresql", False)
+    assert "treadle@" not in str(state.problem)

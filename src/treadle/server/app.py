@@ -32,7 +32,7 @@ from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
 from treadle.server.projects import Projects
-from treadle.server.readiness import Readiness
+from treadle.server.readiness import Readiness, checks_of
 from treadle.server.request_bodies import BodyLimit
 from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
@@ -189,7 +189,8 @@ def _lifespan(
             _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
         ):
             app.state.projects = projects
-            app.state.readiness = Readiness(projects.default.server.checks())
+            stores = projects.default.server.app.stores
+            app.state.readiness = Readiness(checks_of(stores, bus))
             yield
 
     return open_and_close

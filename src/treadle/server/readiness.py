@@ -3,9 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from treadle.app.stores import Stores
 from treadle.clock import Clock, SystemClock, wait_within
-from treadle.errors import TreadleError
+from treadle.database import StoreAddress
+from treadle.database.probe import require_writable
+from treadle.errors import StoreError, TreadleError
+
+if TYPE_CHECKING:
+    from treadle.nats.connection import NatsConnection
 
 Check = Callable[[], Awaitable[object]]
 """Examines one part of the server. It raises an exception if the part does not work."""
@@ -61,6 +68,35 @@ class Readiness:
         except Exception as error:  # noqa: BLE001  (the probe reports every failure)
             return PartState(name, False, f"{type(error).__name__}: {error}")
         return PartState(name, True, None)
+
+
+def checks_of(stores: Stores, bus: "NatsConnection | None") -> dict[str, Check]:
+    """Return the checks of the stores and of the bus by the names of the parts.
+
+    All stores of a PostgreSQL database are one part.
+    """
+
+    def writable(address: StoreAddress) -> Check:
+        return lambda: asyncio.to_thread(require_writable, address)
+
+    async def connected() -> None:
+        if bus is not None and not bus.is_connected:
+            raise StoreError(f"NATS at {bus.servers} cannot be reached.")
+
+    if stores.url is not None:
+        checks = {"postgresql": writable(stores.traces)}
+    else:
+        addresses = {
+            "traces": stores.traces,
+            "conversations": stores.conversations,
+            "proposals": stores.proposals,
+            "approvals": stores.approvals,
+            "breakpoints": stores.breakpoints,
+            "experiments": stores.experiments,
+            "pages": stores.ui,
+        }
+        checks = {name: writable(address) for name, address in addresses.items()}
+    return checks | ({} if bus is None else {"bus": connected})
 
 
 def _retrieve(task: "asyncio.Future[object]") -> None:

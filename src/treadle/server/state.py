@@ -23,7 +23,6 @@ from treadle.server.live_spans import LiveSpans
 from treadle.server.measures import ServerMeasures, ToolCallMeasures
 from treadle.server.other_servers import OtherServers
 from treadle.server.project_place import ProjectPlace
-from treadle.server.readiness import Check
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
@@ -83,14 +82,6 @@ class ServerState:
     def traces(self) -> TraceStore:
         """The store of spans. Raises StoreError if it could not be opened."""
         return self.app.traces
-
-    def checks(self) -> dict[str, Check]:
-        """Return the checks of the stores, for `/readyz`."""
-
-        async def examine_traces() -> None:
-            await asyncio.to_thread(self.traces.changes, None)
-
-        return {"traces": examine_traces}
 
     @classmethod
     @asynccontextmanager
