@@ -21,6 +21,7 @@ _EVERYWHERE = (
     (r"\bAS BLOB\)", "AS text)"),
     # A parameter that occurs only here would have no type.
     (r"\?\d*(?= IS (?:NOT )?NULL\b)", r"CAST(\g<0> AS text)"),
+    (r"\bCOLLATE BINARY\b", 'COLLATE "C"'),
     (r"\bIS NOT (?=\?)", "IS DISTINCT FROM "),
     (r"\bIS (?=\?)", "IS NOT DISTINCT FROM "),
     (r"^\s*BEGIN IMMEDIATE\s*$", "BEGIN"),
@@ -35,6 +36,7 @@ _IN_TABLES = (
     (r"\bTEXT\b", 'text COLLATE "C"'),
     (r"\bBLOB\b", "bytea"),
     (r"\bREAL\b", "double precision"),
+    (r"\bWHERE (\w+)\s*$", r"WHERE \1 = 1"),
     (r"\)\s*(?:STRICT|WITHOUT ROWID)(?:\s*,\s*(?:STRICT|WITHOUT ROWID))*\s*$", ")"),
 )
 _DEFINES = re.compile(r"\s*(?:CREATE|ALTER)\s", re.IGNORECASE)

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
 from treadle.database.text import PackedText
@@ -32,6 +33,9 @@ def adapt(connection: "psycopg.Connection[Any]") -> None:
     adapters.register_dumper(str, _TextDumper)
     adapters.register_dumper(PackedText, _PackedTextDumper)
     adapters.register_dumper(bool, _BoolDumper)
+    # All numbers have one type, so that a statement is prepared once and not for each size.
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_loader("text", _TextLoader)
     adapters.register_loader("varchar", _TextLoader)
     adapters.register_loader("bool", _BoolLoader)

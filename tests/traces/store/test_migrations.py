@@ -22,6 +22,7 @@ from treadle.traces.store import span_merge
 from treadle.traces.store.migrations import VERSION
 from treadle.traces.store.schema import TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
+from treadle.traces.store.sqlite_engine import SQLITE
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,7 +79,7 @@ def test_what_older_versions_recorded_is_taken_over_whole(tmp_path: Path, form: 
 def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
     path = tmp_path / "traces.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in TABLES:
+        for statement in (*TABLES, *SQLITE.text_tables):
             connection.execute(statement)
         span_merge.merge(connection, prepare(SPANS), SpanKeys())
         connection.execute("PRAGMA user_version = 3")

@@ -23,7 +23,7 @@ _PASSES = f"""(s.{STEP_KINDS} AND (s.{CALL_KINDS}
     OR s.kind = 'agent' AND s.operation IN {STEPS}))"""
 
 _RELATED = f"""
-    SELECT column1, column2 FROM (VALUES {{}})
+    SELECT column1, column2 FROM (VALUES {{}}) AS ids
     WHERE EXISTS (
         SELECT 1 FROM spans s INDEXED BY steps_by_parent
         WHERE s.trace = column1 AND s.parent_id = column2 AND {_PASSES}
@@ -49,7 +49,7 @@ _ABOVE = f"""
     SELECT trace, span_id, parent_id, kind FROM above"""  # noqa: S608  (constants)
 _BELOW = f"""
     WITH RECURSIVE below (trace, span_id) AS (
-        SELECT column1, column2 FROM (VALUES {{}})
+        SELECT column1, column2 COLLATE BINARY FROM (VALUES {{}}) AS ids
         UNION
         SELECT s.trace, s.span_id
         FROM below CROSS JOIN spans s INDEXED BY steps_by_parent
@@ -58,7 +58,7 @@ _BELOW = f"""
     )
     SELECT s.trace, s.span_id, s.parent_id, s.kind,
         coalesce(s.input_tokens, s.output_tokens, s.cost_nano) NOTNULL,
-        s.counted OR s.same_as NOTNULL
+        s.counted = 1 OR s.same_as NOTNULL
     FROM below CROSS JOIN spans s ON s.span_id = below.span_id AND s.trace = below.trace
     WHERE {_PASSES}"""  # noqa: S608  (constants)
 

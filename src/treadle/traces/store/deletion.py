@@ -1,24 +1,20 @@
 """Deletes traces permanently: rows, sums, search text and attachments, then the bytes in the file.
 
-Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
-(`secure_delete`), but their words stay in the search index until the parts of the index are merged.
-Segments (`store.segments`) with deleted spans are written again. After the merge, free pages are
-returned to the file system and the log is truncated.
-
-When SQLite splits a page, the old page may keep a copy of a row that moves to the new page. To
-remove such copies, a file of up to `_MAX_REWRITTEN_BYTES` is rewritten.
+Deletion runs in steps, and the writer commits spans between them. Segments (`store.segments`) with
+deleted spans are written again. Then the engine of the database removes the remaining bytes
+(`Engine.clean`).
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from treadle.database import Connection, transaction
-from treadle.traces.store import connections, span_merge
+from treadle.traces.store import span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
+from treadle.traces.store.engines import engine_of
 from treadle.traces.store.faults import recount_faults
 from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.segment_builder import renew_after
@@ -83,11 +79,7 @@ def size_of(connection: Connection) -> Size:
     (spans,) = connection.execute(
         "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
     ).fetchone()
-    pages, free, size = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    return Size(spans, (pages - free) * size)
+    return Size(spans, engine_of(connection).used_bytes(connection))
 
 
 def oldest(connection: Connection, *, after: tuple[int, int], before_us: int) -> list[OldTrace]:
@@ -169,13 +161,8 @@ def _all_oldest(connection: Connection, before_us: int) -> Iterator[list[OldTrac
 T = TypeVar("T")
 
 _SPANS_AT_ONCE = 500
-_PAGES_AT_ONCE = 500
 _CLEANED_FRACTION = 20
 """Pruning cleans the file if it deletes at least a twentieth of the spans."""
-_MAX_REWRITTEN_BYTES = 100_000_000
-"""The maximum size in bytes of a file that is rewritten. Rewriting it takes about a second."""
-_LOG_ATTEMPTS = 50
-_LOG_WAIT_MS = 200
 
 _ROWS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
@@ -248,17 +235,7 @@ class Deleter:
         position: int | None = BEFORE_ALL
         while position is not None:
             position = self._do(partial(renew_after, after=position))
-        # The search index has less than half of the pages, so this number of rounds is enough.
-        rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16
-        while rounds and self._do(_merge):
-            rounds -= 1
-        if self._do(size_of).bytes <= _MAX_REWRITTEN_BYTES:
-            self._do(_rewrite)
-        while self._do(_release):
-            pass
-        for _ in range(_LOG_ATTEMPTS):
-            if self._do(_truncate_log):
-                break
+        self._do(engine_of).clean(self._do)
         self._do(lambda connection: _note_remains(connection, 0))
 
     def _do(self, job: Callable[[Connection], T]) -> T:
@@ -315,38 +292,7 @@ def _has_remains(connection: Connection) -> bool:
 
 
 def _note_remains(connection: Connection, number: int) -> None:
-    connection.execute("REPLACE INTO given VALUES (?, ?)", (_REMAINS, number))
-
-
-def _pages(connection: Connection) -> int:
-    return int(connection.execute("PRAGMA page_count").fetchone()[0])
-
-
-def _merge(connection: Connection) -> bool:
-    """Merge a part of the search index. Returns whether the index changed and more may remain."""
-    assert isinstance(connection, sqlite3.Connection)
-    before = connection.total_changes
-    with transaction(connection):
-        connection.execute(
-            "INSERT INTO texts (texts, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)
-        )
-    return connection.total_changes - before > 1
-
-
-def _rewrite(connection: Connection) -> None:
-    connection.execute("VACUUM")
-
-
-def _release(connection: Connection) -> bool:
-    """Return some free pages to the file system, if the file supports it.
-
-    Returns whether free pages are left.
-    """
-    if connection.execute("PRAGMA auto_vacuum").fetchone() != (connections.INCREMENTAL,):
-        return False
-    connection.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
-    return bool(connection.execute("PRAGMA freelist_count").fetchone()[0])
-
-
-def _truncate_log(connection: Connection) -> bool:
-    return connections.empty_log(connection, _LOG_WAIT_MS)
+    connection.execute(
+        "INSERT INTO given VALUES (?, ?) ON CONFLICT (what) DO UPDATE SET number = excluded.number",
+        (_REMAINS, number),
+    )

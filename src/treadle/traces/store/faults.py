@@ -34,7 +34,7 @@ _NAMES = ", ".join(f"s.{name}" for name in COLUMNS)
 _OUTDATED = f"""
     SELECT {_NAMES} FROM (VALUES {{}}) AS ids
     CROSS JOIN spans s ON s.span_id = ids.column2 AND s.trace = ids.column1
-    WHERE s.fault != {FAULT}"""  # noqa: S608  (constants)
+    WHERE (s.fault = 1) != {FAULT}"""  # noqa: S608  (constants)
 
 
 def recount_faults(
@@ -61,5 +61,5 @@ def recount_faults(
         difference = added(counters(row._replace(fault=int(not row.fault))), counters(row), -1)
         sums.count(row, traces[row.trace], difference, 1)
     connection.executemany(
-        "UPDATE spans SET fault = NOT fault WHERE id = ?", [(row.id,) for row in outdated]
+        "UPDATE spans SET fault = 1 - fault WHERE id = ?", [(row.id,) for row in outdated]
     )

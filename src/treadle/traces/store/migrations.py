@@ -12,6 +12,7 @@ from treadle.spans.vocabularies.mapper import with_metadata
 from treadle.traces.store import call_counts, contents, inheritance, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.counters import COUNTERS
+from treadle.traces.store.engines import engine_of
 from treadle.traces.store.examinations import EXAMINATION_TABLES
 from treadle.traces.store.faults import FAULT, UNMATCHED_FAULT, recount_faults
 from treadle.traces.store.schema import (
@@ -120,7 +121,8 @@ def _upgrade(connection: Connection, version: int) -> None:
         _execute_all(connection, EXAMINATION_TABLES)
     if _SUMMED <= version < _WITH_PROPERTIES:
         _execute_all(connection, PROPERTY_TABLES)
-    _execute_all(connection, SEGMENT_TABLES)  # the writer writes the segments again
+    engine = engine_of(connection)
+    _execute_all(connection, (*SEGMENT_TABLES, *engine.triggers))
     if _SUMMED <= version < _WITH_FAULTS:
         connection.execute("DROP INDEX IF EXISTS spans_in_short")
         _add_faults(connection)
@@ -161,7 +163,7 @@ def _make(connection: Connection, *, old: bool) -> None:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
             connection.execute(f"DROP INDEX IF EXISTS {name}")
-    _execute_all(connection, (*TABLES, *EXAMINATION_TABLES))
+    _execute_all(connection, (*TABLES, *engine_of(connection).text_tables, *EXAMINATION_TABLES))
     if old:
         _take_over(connection)
         for table in _OLD_TABLES:
@@ -276,7 +278,7 @@ def _add_counters(connection: Connection) -> None:
 
 
 def _columns_of(connection: Connection, table: str) -> set[str]:
-    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    return engine_of(connection).columns_of(connection, table)
 
 
 def _old_spans(rows: Iterable[tuple[object, ...]]) -> Iterator[Span]:

@@ -39,10 +39,10 @@ _NAMES = ", ".join(f"s.{name}" for name in _FIELDS)
 _CALL = f"SELECT s.id, s.same_as, s.counted, s.trace, t.trace_id, {_NAMES}"
 _BY_ID = f"""{_CALL}
     FROM spans s LEFT JOIN traces t ON t.id = s.trace
-    WHERE s.id IN ({{}}) AND (s.counted OR s.same_as NOTNULL)"""
+    WHERE s.id IN ({{}}) AND (s.counted = 1 OR s.same_as NOTNULL)"""
 _BY_KEY = f"""{_CALL}
     FROM spans s INDEXED BY spans_by_{{column}} LEFT JOIN traces t ON t.id = s.trace
-    WHERE s.{{column}} = ? AND s.start_us BETWEEN ? AND ? AND (s.counted OR s.same_as NOTNULL)
+    WHERE s.{{column}} = ? AND s.start_us BETWEEN ? AND ? AND (s.counted = 1 OR s.same_as NOTNULL)
     ORDER BY s.start_us {{order}} LIMIT {_MOST}"""
 _OF_TRACE = """
     SELECT s.span_id, s.counted, t.trace_id, o.span_id
@@ -56,7 +56,7 @@ _PRESENT_IN_PERIOD = """
         OR EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_content_key
             WHERE content_key BETWEEN ? AND ?)"""
 _PRESENT = """
-    SELECT column1 FROM (VALUES {{}})
+    SELECT column1 FROM (VALUES {{}}) AS keys
     WHERE EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_{column} WHERE {column} = column1)"""
 
 

@@ -11,6 +11,8 @@
   a pause, a live view reads the spans with a higher revision than the last one that it read.
 
 Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`statements.pack_text`).
+
+The tables and triggers that only one engine has are in `sqlite_engine` and `postgres_engine`.
 """
 
 from treadle.spans import totals
@@ -76,7 +78,7 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX spans_by_duration ON spans (duration_us) WHERE duration_us IS NOT NULL",
     "CREATE INDEX spans_by_cost ON spans (cost_nano) WHERE cost_nano IS NOT NULL",
     """CREATE INDEX spans_by_tokens ON spans (
-        coalesce(input_tokens, 0) + coalesce(output_tokens, 0)
+        (coalesce(input_tokens, 0) + coalesce(output_tokens, 0))
     ) WHERE coalesce(input_tokens, output_tokens) IS NOT NULL""",
     """CREATE INDEX tool_calls ON spans (kind, name, work_us, start_us, status, error_type)
         WHERE kind = 'tool'""",
@@ -91,14 +93,6 @@ TABLES: tuple[str, ...] = (
         span INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (span, hash)
     ) WITHOUT ROWID""",
     "CREATE INDEX uses_of_blob ON blob_uses (hash)",
-    # The plain text that text search reads. The rowid is spans.id. The table keeps the text, so
-    # that a match can be verified character by character.
-    """CREATE VIRTUAL TABLE texts USING fts5(
-        name, input, output, tokenize = "unicode61 remove_diacritics 2"
-    )""",
-    # Less frequent merges make writing a tenth cheaper. With this setting, a search reads a few
-    # more segments.
-    "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     # One row for each trace. `own_run` is the smallest id of a run that its spans name.
     # `own_thread` is the thread that its root names, or the smallest one that its spans name.
     # The run of a trace is `own_run`, or the trace's id if `own_run` is NULL. A trace belongs to

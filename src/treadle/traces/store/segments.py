@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-_TRIGGER = """
-    CREATE TRIGGER IF NOT EXISTS segments_{name} AFTER {event} ON spans
-    WHEN {key} <= (SELECT max(last) FROM segments)
-    BEGIN INSERT OR IGNORE INTO changed_spans VALUES ({key}); END"""
-
 SEGMENT_TABLES: tuple[str, ...] = (
     "DROP TABLE IF EXISTS segments",
     "DROP TABLE IF EXISTS segment_columns",
@@ -52,12 +47,11 @@ SEGMENT_TABLES: tuple[str, ...] = (
         PRIMARY KEY (name, segment)
     ) WITHOUT ROWID""",
     "CREATE TABLE changed_spans (span INTEGER PRIMARY KEY)",
-    *(
-        _TRIGGER.format(name=event.lower(), event=event, key=key)
-        for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))
-    ),
 )
-"""Replaces the tables by empty ones. The writer then writes the segments of all stored spans."""
+"""Replaces the tables by empty ones. The writer then writes the segments of all stored spans.
+
+The triggers are those of the engine (`Engine.triggers`).
+"""
 
 WAITED = "waited_us"
 """The time that a span waited for a person: `duration_us - work_us`. It is seldom above 0."""

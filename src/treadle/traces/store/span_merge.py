@@ -4,7 +4,6 @@ The tables depend only on the most complete version of each span. The order and 
 versions do not matter.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from treadle.traces.store import blobs, contents, inheritance, statements
 from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
+from treadle.traces.store.engines import engine_of
 from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, own_labels
 from treadle.traces.store.revisions import new_revisions
@@ -28,12 +28,13 @@ _EARLIEST = -(1 << 51)
 _LATEST = (1 << 52) - (1 << 24)  # reserves keys for 34 billion spans that start later
 _MAX_SPILLED = 10_000
 
-_HIGHEST = """
-    SELECT value, highest FROM (
-        SELECT value, (
-            SELECT max(id) FROM spans WHERE id BETWEEN value << ?2 AND ((value + 1) << ?2) - 1
-        ) AS highest FROM json_each(?1)
-    ) WHERE highest IS NOT NULL"""
+_HIGHEST = f"""
+    SELECT moment, highest FROM (
+        SELECT column1 AS moment, (
+            SELECT max(id) FROM spans
+            WHERE id BETWEEN column1 << {KEY_BITS} AND ((column1 + 1) << {KEY_BITS}) - 1
+        ) AS highest FROM (VALUES {{}}) AS moments
+    ) AS keys WHERE highest IS NOT NULL"""  # noqa: S608  (a constant)
 
 
 class SpanKeys:
@@ -77,7 +78,7 @@ def _free(connection: Connection, moments: set[int]) -> dict[int, int]:
 
     For a full microsecond, this is the first key of the next microsecond.
     """
-    found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
+    found = statements.select(connection, _HIGHEST, [(moment,) for moment in moments])
     return {moment: moment << KEY_BITS for moment in moments} | {
         moment: highest + 1 for moment, highest in found
     }
@@ -208,7 +209,7 @@ def add_redactions(connection: Connection, redacted: Mapping[str, int]) -> None:
         connection,
         "INSERT INTO redactions (kind, count)",
         [(kind, count) for kind, count in sorted(redacted.items()) if count],
-        "ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        "ON CONFLICT (kind) DO UPDATE SET count = redactions.count + excluded.count",
     )
 
 
@@ -232,7 +233,8 @@ def delete_rows(connection: Connection, keys: Iterable[int]) -> None:
     ]
     inheritance.delete(connection, ordered)
     examined = [(table, "span") for table in KEYED_BY_SPAN]
-    for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
+    engine_of(connection).delete_texts(connection, ordered)
+    for table, key in (("contents", "id"), ("spans", "id"), *examined):
         statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
     statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)
     connection.executemany("DELETE FROM span_labels WHERE label = ? AND span = ?", labelled)
@@ -354,8 +356,6 @@ def _insert(connection: Connection, changes: Sequence[_Change]) -> None:
         [(change.row.id, key) for change in ordered for key in sorted(change.span.new_blobs)],
     )
     inheritance.insert(connection, [change.row for change in ordered])
-    statements.insert(
-        connection,
-        "INSERT INTO texts (rowid, name, input, output)",
-        [(change.row.id, *change.span.texts) for change in ordered],
+    engine_of(connection).insert_texts(
+        connection, [(change.row.id, *change.span.texts) for change in ordered]
     )

@@ -36,7 +36,21 @@ A row of `properties` with the name `OWN_TRACE` has the sums of the own calls of
 """
 OWN_TRACE = f"{OWN}trace"
 
-_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTER_NAMES)
+
+def _added(table: str) -> str:
+    """Return the assignments that add the counters of an inserted row to those of the table."""
+    return ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in COUNTER_NAMES)
+
+
+_ADD_HOURS = f"ON CONFLICT (dimension, value, hour_us) DO UPDATE SET {_added('rollups')}"
+_ADD_PROPERTIES = f"ON CONFLICT (name, value) DO UPDATE SET {_added('properties')}"
+_ADD_RUNS = f"ON CONFLICT (run_id) DO UPDATE SET {_added('runs')}"
+_ADD_THREADS = (
+    "ON CONFLICT (thread_id) DO UPDATE SET runs = threads.runs + excluded.runs, "
+    + _added("threads")
+)
+_ADD_FACETS = """ON CONFLICT (facet, value, trace) DO UPDATE
+    SET count = trace_facets.count + excluded.count"""
 
 _RUN_THREADS = "SELECT run_id, thread_id FROM runs WHERE run_id IN ({})"
 _RUN_SUMS = f"SELECT run_id, {COUNTER_COLUMNS} FROM runs WHERE run_id IN ({{}})"  # noqa: S608  (columns)
@@ -153,7 +167,7 @@ class SumChanges:
             connection,
             "INSERT INTO trace_facets (facet, value, trace, count)",
             [(*key, changes[key]) for key in _in_order(changes)],
-            "ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            _ADD_FACETS,
         )
         fewer = {trace for (_, _, trace), count in changes.items() if count < 0}
         statements.run(
@@ -194,7 +208,7 @@ class SumChanges:
             connection,
             f"INSERT INTO properties (name, value, {COUNTER_COLUMNS})",
             [(*key, *changes[key]) for key in ordered],
-            f"ON CONFLICT DO UPDATE SET {_ADDED}",
+            _ADD_PROPERTIES,
         )
         connection.executemany(
             "DELETE FROM properties WHERE name = ? AND value = ? AND spans = 0",
@@ -224,7 +238,7 @@ class SumChanges:
             connection,
             f"INSERT INTO rollups (dimension, value, hour_us, {COUNTER_COLUMNS})",
             [(*key, *changes[key]) for key in _in_order(changes)],
-            f"ON CONFLICT DO UPDATE SET {_ADDED}",
+            _ADD_HOURS,
         )
         fewer = [key for key, share in changes.items() if share[0] < 0]
         for key in fewer:
@@ -264,7 +278,7 @@ def _store_runs(connection: Connection, states: Sequence[TraceState]) -> None:
         connection,
         f"INSERT INTO runs (run_id, thread_id, start_us, last_us, {COUNTER_COLUMNS})",
         [(run, run, 0, 0, *share) for run, share in shares.items()],
-        f"ON CONFLICT (run_id) DO UPDATE SET {_ADDED}",
+        _ADD_RUNS,
     )
     statements.run(connection, _DELETE_EMPTY_RUNS, _left(moves))
     statements.run(connection, _SETTLE_RUNS, shares)
@@ -296,7 +310,7 @@ def _store_threads(
         connection,
         f"INSERT INTO threads (thread_id, runs, start_us, last_us, {COUNTER_COLUMNS})",
         [(thread, runs[thread], 0, 0, *share) for thread, share in changes.items()],
-        f"ON CONFLICT (thread_id) DO UPDATE SET runs = runs + excluded.runs, {_ADDED}",
+        _ADD_THREADS,
     )
     statements.run(connection, _DELETE_EMPTY_THREADS, _left(moves))
     statements.run(connection, _SETTLE_THREADS, changes)

@@ -1,0 +1,49 @@
+"""The parts of the trace store that each database engine does in its own way.
+
+All other code of the store runs the same SQL text on every engine.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from treadle.database import Connection
+
+T = TypeVar("T")
+Job = Callable[[Connection], T]
+
+
+class Engine(ABC):
+    """Tables, writes and maintenance that differ between database engines."""
+
+    text_tables: tuple[str, ...]
+    """The statements that create the table `texts`, which text search reads."""
+    text_key: str
+    """The column of `texts` with the key of the span."""
+    triggers: tuple[str, ...]
+    """The statements that create the triggers which fill `changed_spans` (`store.segments`)."""
+
+    @abstractmethod
+    def insert_texts(
+        self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]
+    ) -> None:
+        """Add the search texts of spans: the key, the name, the input and the output."""
+
+    @abstractmethod
+    def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:
+        """Remove the search texts of the spans with these keys."""
+
+    @abstractmethod
+    def columns_of(self, connection: Connection, table: str) -> set[str]:
+        """Return the names of the columns of a table."""
+
+    @abstractmethod
+    def used_bytes(self, connection: Connection) -> int:
+        """Return the bytes on disk that the store uses."""
+
+    @abstractmethod
+    def clean(self, do: Callable[[Job[Any]], Any]) -> None:
+        """Remove what remains of deleted spans on disk, and return free space.
+
+        `do` runs a job of the writer and returns its result.
+        """
