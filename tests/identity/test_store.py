@@ -204,8 +204,9 @@ def test_session_identifies_the_user_in_a_project(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.VIEWER)
     join(store, "ada@example.com", Role.ADMIN, "web")
     store.projects.add("other", NOW)
-    hashed = stored_hash(store.sessions.create(user_id, NOW))
-    identity = store.sessions.resolve(hashed, None, NOW)
+    user = store.sessions.valid(stored_hash(store.sessions.create(user_id, NOW)), NOW)
+    assert user is not None
+    identity = user.identity(None)
     assert identity is not None
     assert (identity.project, identity.role, identity.proof) == (
         "default",
@@ -213,37 +214,37 @@ def test_session_identifies_the_user_in_a_project(store: IdentityStore) -> None:
         Proof.SESSION,
     )
     assert not identity.may(Scope.WRITE)
-    web = store.sessions.resolve(hashed, "web", NOW)
+    web = user.identity("web")
     assert web is not None
     assert web.may(Scope.ADMIN)
-    assert store.sessions.resolve(hashed, "other", NOW) is None
+    assert user.identity("other") is None
 
 
 def test_session_ends_after_a_time_without_use(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.VIEWER)
     hashed = stored_hash(store.sessions.create(user_id, NOW))
     later = NOW + (IDLE_SECONDS - 1) * SECOND
-    assert store.sessions.resolve(hashed, None, later)
-    assert store.sessions.resolve(hashed, None, later + (IDLE_SECONDS - 1) * SECOND)
-    assert not store.sessions.resolve(hashed, None, later + 2 * IDLE_SECONDS * SECOND)
+    assert store.sessions.valid(hashed, later)
+    assert store.sessions.valid(hashed, later + (IDLE_SECONDS - 1) * SECOND)
+    assert not store.sessions.valid(hashed, later + 2 * IDLE_SECONDS * SECOND)
 
 
 def test_session_in_use_ends_after_its_full_time(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.VIEWER)
     hashed = stored_hash(store.sessions.create(user_id, NOW))
     for second in range(0, SESSION_SECONDS, IDLE_SECONDS // 2):
-        assert store.sessions.resolve(hashed, None, NOW + second * SECOND)
-    assert not store.sessions.resolve(hashed, None, NOW + SESSION_SECONDS * SECOND)
+        assert store.sessions.valid(hashed, NOW + second * SECOND)
+    assert not store.sessions.valid(hashed, NOW + SESSION_SECONDS * SECOND)
 
 
 def test_session_ends_with_sign_out_and_with_the_user(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.ADMIN)
     first, second = (store.sessions.create(user_id, NOW) for _ in range(2))
     store.sessions.end(first)
-    assert not store.sessions.resolve(stored_hash(first), None, NOW)
-    assert store.sessions.resolve(stored_hash(second), None, NOW)
+    assert not store.sessions.valid(stored_hash(first), NOW)
+    assert store.sessions.valid(stored_hash(second), NOW)
     store.users.remove("ada@example.com")
-    assert not store.sessions.resolve(stored_hash(second), None, NOW)
+    assert not store.sessions.valid(stored_hash(second), NOW)
     with pytest.raises(NotFoundError):
         store.users.remove("ada@example.com")
 
@@ -252,11 +253,13 @@ def test_session_loses_a_project_with_the_role(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.ADMIN)
     hashed = stored_hash(store.sessions.create(user_id, NOW))
     store.users.set_role("ada@example.com", "default", Role.VIEWER)
-    identity = store.sessions.resolve(hashed, None, NOW)
-    assert identity is not None
-    assert identity.role is Role.VIEWER
+    user = store.sessions.valid(hashed, NOW)
+    assert user is not None
+    assert user.roles == {"default": Role.VIEWER}
     store.users.remove("ada@example.com", "default")
-    assert not store.sessions.resolve(hashed, None, NOW)
+    user = store.sessions.valid(hashed, NOW)
+    assert user is not None
+    assert user.identity(None) is None
 
 
 def test_identities_are_users_valid_keys_and_open_invitations(store: IdentityStore) -> None:

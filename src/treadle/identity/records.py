@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treadle.identity.identity import Identity, Limits, Proof, Role, Scope
+from treadle.identity.identity import DEFAULT_PROJECT, Identity, Limits, Proof, Role, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,21 @@ class User:
     email: str
     created_us: int
     roles: Mapping[str, Role]
+
+    def identity(self, project: str | None) -> Identity | None:
+        """Return the identity of a request of the user in a project.
+
+        Without a project, it is `default` if the user has a role there, and otherwise the first
+        project of the user. Returns None if the user has no role in the project.
+        """
+        if project is None:
+            project = (
+                DEFAULT_PROJECT if DEFAULT_PROJECT in self.roles else min(self.roles, default="")
+            )
+        role = self.roles.get(project)
+        if role is None:
+            return None
+        return Identity(project, Proof.SESSION, role.scopes, id=self.id, name=self.email, role=role)
 
 
 @dataclass(frozen=True, slots=True)

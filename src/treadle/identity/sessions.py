@@ -1,8 +1,9 @@
 """The browser sessions of signed-in users."""
 
 from treadle.database import Database
-from treadle.identity.identity import DEFAULT_PROJECT, Identity, Proof, Role
+from treadle.identity.records import User
 from treadle.identity.secret_values import new_secret, stored_hash
+from treadle.identity.users import user_by_id
 
 SESSION_SECONDS = 7 * 86_400
 """The seconds after which a session ends, even if it is in use."""
@@ -31,37 +32,25 @@ class Sessions:
             )  # fmt: skip
         return secret
 
-    def resolve(self, hashed: str, project: str | None, now_us: int) -> Identity | None:
-        """Return the identity of the session with this hash, or None.
+    def valid(self, hashed: str, now_us: int) -> User | None:
+        """Return the user of the session with this hash, and note the use of the session.
 
-        `project` is the project that the request names. Without one, the project is `default` if
-        the user has a role there, and otherwise the first project of the user. The result is None
-        if the session has ended or the user has no role in the project.
+        Returns None if the session has ended or its user was removed.
         """
         with self._database.use() as connection:
-            rows = connection.execute(
-                "SELECT users.id, users.email, memberships.project, memberships.role,"
-                " sessions.used_us"
-                " FROM sessions JOIN users ON users.id = sessions.user_id"
-                " JOIN memberships ON memberships.user_id = users.id"
-                " WHERE sessions.hash = ? AND sessions.expires_us > ? AND sessions.used_us > ?"
-                " ORDER BY memberships.project",
+            row = connection.execute(
+                "SELECT user_id, used_us FROM sessions"
+                " WHERE hash = ? AND expires_us > ? AND used_us > ?",
                 (hashed, now_us, now_us - IDLE_SECONDS * 1_000_000),
-            ).fetchall()
-            if rows and rows[0][4] <= now_us - USE_SECONDS * 1_000_000:
+            ).fetchone()
+            if row is None:
+                return None
+            user_id, used_us = row
+            if used_us <= now_us - USE_SECONDS * 1_000_000:
                 connection.execute(
                     "UPDATE sessions SET used_us = ? WHERE hash = ?", (now_us, hashed)
                 )
-        by_project = {row[2]: row for row in rows}
-        if project is None:
-            row = by_project.get(DEFAULT_PROJECT) or next(iter(rows), None)
-        else:
-            row = by_project.get(project)
-        if row is None:
-            return None
-        user_id, email, found, role, _ = row
-        role = Role(role)
-        return Identity(found, Proof.SESSION, role.scopes, id=user_id, name=email, role=role)
+            return user_by_id(connection, user_id)
 
     def end(self, secret: str) -> None:
         """End a session. Has no effect if it has ended."""

@@ -22,7 +22,7 @@ class Users:
     def all(self) -> list[User]:
         """Return all users, sorted by e-mail address."""
         with self._database.use() as connection:
-            return _users(connection, "ORDER BY email", ())
+            return _users(connection, "", ())
 
     def find(self, email: str) -> User | None:
         """Return the user with this e-mail address, or None."""
@@ -93,10 +93,7 @@ class Users:
                 (stored_hash(secret), now_us),
             ).fetchone()
             if row is None:
-                raise NotFoundError(
-                    "This invitation is not valid: it was used, replaced or has expired.",
-                    hint="Ask for a new link: `treadle users invite` prints one.",
-                )
+                raise invalid_invitation()
             invitation = _invitation(row)
             _set_role(connection, invitation.email, invitation.project, invitation.role, now_us)
             user = _find(connection, invitation.email)
@@ -138,6 +135,14 @@ class Users:
         return user
 
 
+def invalid_invitation() -> NotFoundError:
+    """Return the error for an invitation that nobody can accept."""
+    return NotFoundError(
+        "This invitation is not valid: it was used, replaced or has expired.",
+        hint="Ask for a new link: `treadle users invite` prints one.",
+    )
+
+
 def _require_email(email: str) -> str:
     text = _normalized(email)
     name, at, domain = text.partition("@")
@@ -164,21 +169,29 @@ def _set_role(connection: Connection, email: str, project: str, role: Role, now_
     )
 
 
+def user_by_id(connection: Connection, user_id: str) -> User | None:
+    """Return the user with an id, or None."""
+    return next(iter(_users(connection, "WHERE users.id = ?", (user_id,))), None)
+
+
 def _find(connection: Connection, email: str) -> User | None:
-    return next(iter(_users(connection, "WHERE email = ?", (email,))), None)
+    return next(iter(_users(connection, "WHERE users.email = ?", (email,))), None)
 
 
 def _users(connection: Connection, condition: str, values: Sequence[object]) -> list[User]:
+    rows = connection.execute(
+        "SELECT users.id, users.email, users.created_us, memberships.project, memberships.role"  # noqa: S608  (constants)
+        " FROM users LEFT JOIN memberships ON memberships.user_id = users.id"
+        f" {condition} ORDER BY users.email, memberships.project",
+        values,
+    )
+    users: dict[str, tuple[str, int]] = {}
     roles: dict[str, dict[str, Role]] = defaultdict(dict)
-    for user_id, project, role in connection.execute(
-        "SELECT user_id, project, role FROM memberships ORDER BY project"
-    ):
-        roles[user_id][project] = Role(role)
-    rows = connection.execute(f"SELECT id, email, created_us FROM users {condition}", values)  # noqa: S608  (constants)
-    return [
-        User(user_id, email, created_us, roles.get(user_id, {}))
-        for user_id, email, created_us in rows
-    ]
+    for user_id, email, created_us, project, role in rows:
+        users[user_id] = email, created_us
+        if project is not None:
+            roles[user_id][project] = Role(role)
+    return [User(user_id, *rest, roles[user_id]) for user_id, rest in users.items()]
 
 
 def _invitation(row: tuple[str, str, str, str, int, int]) -> Invitation:

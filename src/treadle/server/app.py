@@ -19,6 +19,8 @@ from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.identity.identity import DEFAULT_PROJECT
+from treadle.server.access_checks import check_access, require_access
+from treadle.server.authentication import Authentication
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
@@ -26,10 +28,11 @@ from treadle.server.current_project import ProjectServices, project_of_scope, re
 from treadle.server.draining import Drain
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
+from treadle.server.identity_services import IdentityServices, open_identity_services
 from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.measures import API_PREFIX, OTLP_PREFIX, RequestMeasures, ServerMeasures
 from treadle.server.openapi import document, operation_id
-from treadle.server.otlp_grpc import serve_grpc
+from treadle.server.otlp_grpc import AdmittedExport, serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
 from treadle.server.projects import Projects
 from treadle.server.readiness import Readiness, checks_of
@@ -48,6 +51,7 @@ from treadle.server.routes import (
     front_ends,
     gateway,
     health,
+    identity,
     langfuse,
     models,
     otlp,
@@ -87,7 +91,7 @@ _ROUTERS = (
     redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
     agent_conversations.router, views.router,
     providers.router, models.router, effective_settings.router, retention.router,
-    tool_statistics.router,
+    tool_statistics.router, identity.router,
 )  # fmt: skip
 _OF_REPOSITORY = (code.router, checks.router)
 """Routers that a project without a repository refuses."""
@@ -102,18 +106,27 @@ def create_app(
     *,
     hosts: Iterable[str] = LOOPBACK_NAMES,
     credentials: Credentials | None = None,
+    services: IdentityServices | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
     """Create the web application for the repository at `root`.
 
     `hosts` are the names that the Host header of a request may have. `credentials` contains the
     secrets that authenticate a request. By default the token is random, so clients cannot know it.
-    `host` is the address of the OTLP/gRPC endpoint, which starts only if the settings have a port
-    for it.
+    `services` know the users and keys. `host` is the address of the OTLP/gRPC endpoint, which
+    starts only if the settings have a port for it.
     """
     settings = loaded.settings
     measures = ServerMeasures()
     credentials = credentials or Credentials(secrets.token_urlsafe())
+    services = services or open_identity_services(settings.server)
+    grpc = partial(
+        _grpc_endpoint,
+        services=services,
+        authentication=Authentication(credentials, services.identities, services.cookies),
+        host=host,
+        port=settings.traces.grpc_port,
+    )
     app = FastAPI(
         title="Treadle",
         version=__version__,
@@ -124,11 +137,13 @@ def create_app(
         redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
         generate_unique_id_function=operation_id,
         default_response_class=AsciiJsonResponse,
-        lifespan=_lifespan(root, loaded, env, host, credentials.token, measures=measures),
+        lifespan=_lifespan(root, loaded, env, services=services, grpc=grpc, measures=measures),
+        dependencies=[Depends(require_access)],
     )
     app.state.downloads = credentials.downloads
     app.state.drain = Drain()
     app.state.measures = measures
+    app.state.identity_services = services
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     api = APIRouter(prefix=API_PREFIX, responses=ERRORS)
@@ -149,10 +164,12 @@ def create_app(
     own = [route for route in app.router.routes if isinstance(route, Route)]
     templates: dict[object, str] = {route.endpoint: route.path_format for route in own}
     page = BuiltPage()
-    app.router.routes.extend(page.routes())
+    public = page.routes()
+    app.router.routes.extend(public)
+    check_access(app, public)
     app.router.default = page.or_else(app.router.default)
     app.add_middleware(BodyLimit, limit=size_bytes(settings.traces.max_request))
-    app.add_middleware(Guard, hosts=hosts, credentials=credentials)
+    app.add_middleware(Guard, hosts=hosts, credentials=credentials, services=services)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestMeasures, measures=measures, templates=templates)
     return app
@@ -162,9 +179,9 @@ def _lifespan(
     root: Path,
     loaded: LoadedConfig,
     env: Mapping[str, str],
-    host: str,
-    token: str,
     *,
+    services: IdentityServices,
+    grpc: Callable[[Projects[ProjectServices]], AbstractAsyncContextManager[None]],
     measures: ServerMeasures,
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Return a context manager that opens the projects, and closes them at its end."""
@@ -176,22 +193,23 @@ def _lifespan(
         place = ProjectPlace(root, Toolset.ALL, loaded, Stores.of_user())
         if name != DEFAULT_PROJECT:
             place = await asyncio.to_thread(find_place, name, env)
-        async with _open_project(name, place, env, measures, bus) as services:
-            yield services
+        async with _open_project(name, place, env, measures, bus) as opened:
+            yield opened
 
     @asynccontextmanager
     async def open_and_close(app: FastAPI) -> AsyncIterator[None]:
-        async with (
-            _connected(loaded.settings) as bus,
-            Projects(
-                partial(open_services, bus), most_open=loaded.settings.server.open_projects
-            ) as projects,
-            _grpc_endpoint(projects, host, loaded.settings.traces.grpc_port, token),
-        ):
-            app.state.projects = projects
-            stores = projects.default.server.app.stores
-            app.state.readiness = Readiness(checks_of(stores, bus))
-            yield
+        with services.store:
+            async with (
+                _connected(loaded.settings) as bus,
+                Projects(
+                    partial(open_services, bus), most_open=loaded.settings.server.open_projects
+                ) as projects,
+                grpc(projects),
+            ):
+                app.state.projects = projects
+                stores = projects.default.server.app.stores
+                app.state.readiness = Readiness(checks_of(stores, bus))
+                yield
 
     return open_and_close
 
@@ -229,11 +247,26 @@ async def _connected(settings: Settings) -> "AsyncIterator[NatsConnection | None
 
 
 def _grpc_endpoint(
-    projects: Projects[ProjectServices], host: str, port: int | None, token: str
+    projects: Projects[ProjectServices],
+    *,
+    services: IdentityServices,
+    authentication: Authentication,
+    host: str,
+    port: int | None,
 ) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def queue_of(secret: str, address: str) -> AsyncIterator[AdmittedExport]:
+        identity = await authentication.exporter(secret, address)
+        await services.limits.admit_request(identity)
+        await services.limits.admit_export(identity)
+        async with projects.using(identity.project) as project:
+            count = partial(services.limits.count_spans, identity)
+            yield AdmittedExport(project.server.ingest, count)
+
     if port is None:
         return nullcontext()
-    return serve_grpc(projects.default.server.ingest, host, port, token)
+    most_bytes = projects.default.server.ingest.most_bytes
+    return serve_grpc(queue_of, host, port, most_bytes=most_bytes)
 
 
 class _Mcp:

@@ -1,4 +1,4 @@
-"""The token, the page key and tickets, which authenticate the sender of a request.
+"""The secrets of a request, and the token and the page key of the server's own user.
 
 Programs use the token. It is permanent and stored in a file that only this user can read. The page
 uses the page key, which is valid until the server ends. If another program later listens on the
@@ -13,12 +13,14 @@ import secrets
 import tempfile
 from base64 import b64decode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from treadle.errors import ConfigError
+from treadle.identity.identity import Identity, Proof
+from treadle.identity.secret_values import KEY_PREFIX
 from treadle.inside import read_regular
 from treadle.owner_only import close_to_others
 from treadle.paths import data_path
@@ -27,11 +29,11 @@ from treadle.server.download_tickets import DownloadTickets
 
 VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
-HEADER = "x-treadle-token"
-KEY_HEADERS = ("x-api-key", "x-goog-api-key")
+HEADER = b"x-treadle-token"
+KEY_HEADERS = frozenset({b"x-api-key", b"x-goog-api-key"})
 """The headers in which clients of Anthropic and Gemini send their key.
 
-This key may be the token of the server.
+This key may be the token of the server or an API key of Treadle.
 """
 
 SUBPROTOCOL = "treadle"
@@ -47,6 +49,20 @@ _MIN_CHARACTERS = 16
 _MAX_BYTES = 4_096
 
 
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """The secrets that a request contains, except for its cookie."""
+
+    own: Proof | None = None
+    """The proof of the server's own user: the token or the page key."""
+    ticket: Identity | None = None
+    """The identity that requested a ticket for this download."""
+    keys: frozenset[str] = frozenset()
+    """All API keys of Treadle in the request, whether or not they are valid."""
+    has_others: bool = False
+    """Whether the request contains further secrets, such as the key of a provider."""
+
+
 class Credentials:
     """The token, the page key and the download tickets of a server, to check each request."""
 
@@ -54,41 +70,46 @@ class Credentials:
         self.token = token
         self.page_key = secrets.token_urlsafe(24)
         self.downloads = DownloadTickets()
-        self._known = (token.encode(), self.page_key.encode())
+        self._known = ((token.encode(), Proof.TOKEN), (self.page_key.encode(), Proof.LOCAL))
         register(token)
         register(self.page_key)
 
-    def check_and_remove(self, scope: Scope, headers: Headers) -> bool:
-        """Whether the request contains the token, the page key or a ticket for a download.
+    def take(self, scope: Scope) -> Presented:
+        """Return the secrets of a request, and remove those of Treadle from `scope`.
 
-        Removes all of these from `scope`.
+        The key of a provider stays, since the gateway forwards it.
         """
-        found = self.downloads.check_and_remove(scope)
-        if self._is_valid(_secret(headers.get("authorization", ""))):
-            _remove(scope, b"authorization")
-            found = True
-        if HEADER in headers:
-            _remove(scope, HEADER.encode())
-            found = self._is_valid(headers[HEADER]) or found
-        for name in KEY_HEADERS:
-            if name in headers and self._is_valid(headers[name]):
-                _remove(scope, name.encode())
-                found = True
+        ticket = self.downloads.take(scope)
+        kept, own, keys, others = [], [], set(), False
+        for name, value in scope["headers"]:
+            secret = _secret(name, value)
+            proof = self.proof(secret) if secret else None
+            own.append(proof)
+            if secret.startswith(KEY_PREFIX):
+                keys.add(secret)
+            elif proof is None:
+                others = others or bool(secret)
+                if name != HEADER:
+                    kept.append((name, value))
+        scope["headers"] = kept
         if scope["type"] == "websocket":
             offered = scope.get("subprotocols", [])
             scope["subprotocols"] = [
                 name for name in offered if not name.startswith(SUBPROTOCOL_PREFIX)
             ]
-            keys = [name for name in offered if name.startswith(SUBPROTOCOL_PREFIX)]
-            found = (
-                any(self._is_valid(key.removeprefix(SUBPROTOCOL_PREFIX)) for key in keys) or found
-            )
-        return found
+            for name in offered:
+                if name.startswith(SUBPROTOCOL_PREFIX):
+                    secret = name.removeprefix(SUBPROTOCOL_PREFIX)
+                    own.append(self.proof(secret))
+                    if secret.startswith(KEY_PREFIX):
+                        keys.add(secret)
+        return Presented(next(filter(None, own), None), ticket, frozenset(keys), others)
 
-    def _is_valid(self, candidate: str) -> bool:
-        text = candidate.strip().encode("utf-8", "surrogateescape")
-        matches = [hmac.compare_digest(text, known) for known in self._known]
-        return any(matches)
+    def proof(self, secret: str) -> Proof | None:
+        """Return what a secret proves: the token or the page key. Returns None for others."""
+        text = secret.strip().encode("utf-8", "surrogateescape")
+        matches = [proof for known, proof in self._known if hmac.compare_digest(text, known)]
+        return matches[0] if matches else None
 
 
 def token_path() -> Path:
@@ -146,18 +167,22 @@ def _create_file(path: Path) -> None:
         Path(name).unlink()
 
 
-def _secret(authorization: str) -> str:
-    """Return the secret in a header: a bearer token, or the password of basic authentication."""
-    scheme, _, candidate = authorization.partition(" ")
+def _secret(name: bytes, value: bytes) -> str:
+    """Return the secret in a header, or an empty text if the header contains none.
+
+    The header `Authorization` contains a bearer token, or the password of basic authentication.
+    """
+    text = value.decode("latin-1")
+    if name == HEADER or name in KEY_HEADERS:
+        return text.strip()
+    if name != b"authorization":
+        return ""
+    scheme, _, candidate = text.strip().partition(" ")
     if scheme.lower() == "bearer":
-        return candidate
+        return candidate.strip()
     if scheme.lower() == "basic":
         try:
-            return b64decode(candidate, validate=True).decode("latin-1").partition(":")[2]
+            return b64decode(candidate, validate=True).decode("latin-1").partition(":")[2].strip()
         except binascii.Error:
             return ""
     return ""
-
-
-def _remove(scope: Scope, name: bytes) -> None:
-    scope["headers"] = [each for each in scope["headers"] if each[0] != name]

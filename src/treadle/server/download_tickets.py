@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from starlette.types import Scope
 
+from treadle.identity.identity import Identity
+
 DOWNLOADS = "/api/v1/exports/"
 """The beginning of the paths for which the server issues tickets."""
 
@@ -25,27 +27,37 @@ class DownloadTickets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._targets: dict[str, tuple[str, float]] = {}
+        self._targets: dict[str, tuple[str, float, Identity]] = {}
 
-    def issue(self, target: str) -> str:
-        """Return `target`, a path with an optional query, with a new ticket in its query."""
+    def issue(self, target: str, identity: Identity) -> str:
+        """Return `target`, a path with an optional query, with a new ticket in its query.
+
+        The request with the ticket has the identity of the request for the ticket.
+        """
         if len(self._targets) >= _MOST:
             self._targets.pop(next(iter(self._targets)))  # the oldest one
         ticket = secrets.token_urlsafe(24)
-        self._targets[ticket] = (target, self._clock() + _SECONDS)
+        self._targets[ticket] = target, self._clock() + _SECONDS, identity
         return f"{target}{'&' if '?' in target else '?'}ticket={ticket}"
 
-    def check_and_remove(self, scope: Scope) -> bool:
-        """Whether the request has a valid ticket. Removes the ticket from `scope`."""
+    def take(self, scope: Scope) -> Identity | None:
+        """Return the identity of the ticket of a request, and remove the ticket from `scope`.
+
+        Returns None if the request has no valid ticket.
+        """
         if scope["type"] != "http" or scope["method"] != "GET":
-            return False
+            return None
         query: bytes = scope["query_string"]
         found = _TICKET.search(query)
         if found is None or not scope["path"].startswith(DOWNLOADS):
-            return False
+            return None
         rest = query[: found.start()]
         scope["query_string"] = rest
-        target, expires = self._targets.pop(found[1].decode(), ("", 0.0))
+        issued = self._targets.pop(found[1].decode(), None)
+        if issued is None:
+            return None
+        target, expires, identity = issued
         raw = scope.get("raw_path") or scope["path"].encode()
         asked = raw.partition(b"?")[0] + (b"?" + rest if rest else b"")
-        return asked == target.encode() and self._clock() < expires
+        valid = asked == target.encode() and self._clock() < expires
+        return identity if valid else None

@@ -1,7 +1,8 @@
-"""Decides who may send requests: this user, clients with the token, and the server's own page.
+"""Decides who may send requests, and limits and records what senders with a key do.
 
-A request is authenticated by the token, by the page key, or by its connection. Over loopback, the
-operating system reports whether the client process belongs to the same user.
+A request is authenticated by the token, the page key, an API key, the cookie of a signed-in user,
+or its connection. Over loopback, the operating system reports whether the client process belongs to
+the same user.
 
 The user's browser is such a process, so a page of another site could send requests through it. That
 page cannot choose the Host header, omit the Origin header or change Sec-Fetch-Site, and the guard
@@ -9,19 +10,29 @@ checks all three. The check of the Host header blocks requests to foreign DNS na
 this machine.
 """
 
+import asyncio
+import logging
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from contextlib import suppress
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from treadle.identity.identity import own_identity
+from treadle.errors import StoreError
+from treadle.identity.records import Action
+from treadle.server.access import PUBLIC_PATHS
+from treadle.server.authentication import READING, Authentication, Proven, client_address
 from treadle.server.built_page import is_of_page
 from treadle.server.credentials import SUBPROTOCOL, Credentials
-from treadle.server.peers import OWN_PEER
-from treadle.server.request_identity import set_identity
+from treadle.server.followed_requests import FollowedRequests
+from treadle.server.identities import Credential
+from treadle.server.identity_services import IdentityServices
+from treadle.server.key_limits import LimitReachedError
+from treadle.server.refusals import POLICY_VIOLATION, UNKNOWN, Refusal, RefusedError, refuse
+from treadle.server.request_identity import action_detail, action_of, identity_of, set_identity
+
+_log = logging.getLogger(__name__)
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -31,116 +42,164 @@ PROBES = frozenset({"/healthz", "/readyz"})
 They call the server by an address of theirs and have no key, so the guard refuses none of these
 requests. The answers to unauthenticated requests contain no data.
 """
-_READING = frozenset({"GET", "HEAD"})
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
-_FORWARDED = "x-forwarded-"
-_FORWARDING = frozenset({
-    "forwarded", "via", "x-real-ip", "x-client-ip", "client-ip", "true-client-ip", "x-remote-addr",
-    "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host",
-    "x-envoy-external-address",
-    "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
-})  # fmt: skip
-"""Headers that proxies add. A proxy on this machine may forward requests of other users."""
-
-
-class _Refusal(NamedTuple):
-    status: int
-    message: str
-    hint: str
 
 
 class Guard:
     """Refuses requests for another host or from another site, and unauthenticated requests."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], credentials: Credentials) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Iterable[str],
+        credentials: Credentials,
+        services: IdentityServices,
+    ) -> None:
         """Create the middleware. `hosts` are the names of the server, without a port."""
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._credentials = credentials
+        self._authentication = Authentication(credentials, services.identities, services.cookies)
+        self._identities = services.identities
+        self._limits = services.limits
+        self._followed = FollowedRequests(self._authentication.current_identity, services.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass an allowed request to the application. Answer any other request with an error."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        opens_page = scope["type"] == "http" and _opens_page(scope)
-        refusal = self._foreign(headers, opens_page) or self._stranger(headers, scope, opens_page)
-        if refusal is None or scope["path"] in PROBES:
-            await self._app(scope, receive, _choosing(scope, send))
-        elif scope["type"] == "http":
-            await _answer(refusal)(scope, receive, send)
+        admitted = await self._admit(scope)
+        if isinstance(admitted, Refusal):
+            await refuse(admitted, scope, receive, send)
+            return
+        send = _choosing(scope, send)
+        if admitted is None:
+            await self._app(scope, receive, send)
+            return
+        set_identity(scope, admitted.identity)
+        send = self._auditing(scope, send)
+        if admitted.credential is None:
+            await self._app(scope, receive, send)
         else:
-            await _refuse_socket(refusal, scope, receive, send)
+            await self._run_followed(admitted, admitted.credential, scope, receive, send)
 
-    def _foreign(self, headers: Headers, opens_page: bool) -> _Refusal | None:
+    async def _admit(self, scope: Scope) -> Proven | Refusal | None:
+        """Return the sender of an allowed request, or the error for any other request.
+
+        The result is None for an unauthenticated request to a public address.
+        """
+        headers = Headers(raw=list(scope["headers"]))
+        public = scope["type"] == "http" and _is_public(scope)
+        probe = scope["path"] in PROBES
+        foreign = self._foreign(headers, public)
+        if foreign is not None:
+            return None if probe else foreign
+        try:
+            proven = await self._authentication.authenticate(scope, headers)
+            if proven is not None:
+                await self._limits.admit_request(proven.identity)
+        except RefusedError as error:
+            return None if probe else error.refusal
+        except LimitReachedError as error:
+            return Refusal(429, error.message, error.hint or "", error.seconds)
+        except StoreError as error:
+            return (
+                None if probe else Refusal(503, error.message, error.hint or "Try again later.", 5)
+            )
+        return proven if proven is not None or public else UNKNOWN
+
+    def _foreign(self, headers: Headers, public: bool) -> Refusal | None:
         """Return the error for a request to another host or from another site, or None."""
         host = headers.get("host", "")
         if _name(host) not in self._hosts or len(headers.getlist("host")) != 1:
             known = ", ".join(sorted(self._hosts))
             shown = repr(host[:200]) if host else "without a name"
-            return _Refusal(421, f"This server is not {shown}.", f"Call it {known}.")
+            return Refusal(
+                421,
+                f"This server is not {shown}.",
+                f"Call it {known}. The setting server.address adds another name.",
+            )
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
             shown = repr(origin[:200])
-            return _Refusal(
+            return Refusal(
                 403,
                 f"Requests from pages of {shown} are refused.",
                 "Open the page from this server.",
             )
         # A browser sends no Origin with a request for an image, a script or a frame, so
         # Sec-Fetch-Site is checked as well. A link on another site may open the page.
-        follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
+        follows_link = public and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
-            return _Refusal(
+            return Refusal(
                 403, "Requests from other pages are refused.", "Open the page from this server."
             )
         return None
 
-    def _stranger(self, headers: Headers, scope: Scope, opens_page: bool) -> _Refusal | None:
-        """Return the error for an unauthenticated request, or None.
+    async def _run_followed(
+        self,
+        admitted: Proven,
+        credential: Credential,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Run the application until it ends or the credential becomes invalid."""
+        started = False
 
-        The files of the page are public.
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        with self._followed.follow(credential, admitted.identity) as request:
+            try:
+                await self._app(scope, receive, note_start)
+            except asyncio.CancelledError:
+                if not request.ended:
+                    raise
+                request.task.uncancel()
+        if request.ended:
+            await _end(started, scope, receive, send)
+
+    def _auditing(self, scope: Scope, send: Send) -> Send:
+        """Wrap `send` so that a successful response adds an entry to the audit log.
+
+        The entry is written before the client learns of the success.
         """
-        proven = self._credentials.check_and_remove(scope, headers)
-        if proven or _is_own_peer(scope, headers):
-            set_identity(scope, own_identity())
-            return None
-        if opens_page:
-            return None
-        return _Refusal(
-            401,
-            "This request is not authenticated.",
-            "Send the token as `Authorization: Bearer TOKEN` (the API key of OpenAI's "
-            "clients): `treadle serve` prints the file that contains it. In a browser open the "
-            "link that `treadle serve` prints.",
-        )
+
+        async def audit(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                action = action_of(scope)
+                if action is not None:
+                    await self._record(action, scope)
+            await send(message)
+
+        return send if scope["type"] == "websocket" else audit
+
+    async def _record(self, action: Action, scope: Scope) -> None:
+        identity = identity_of(scope)
+        subject = f"{scope['method']} {scope['path']} {action_detail(scope)}".strip()
+        try:
+            await self._identities.record(
+                action, identity.who, subject, identity.project, client_address(scope)
+            )
+        except StoreError as error:  # the action has been carried out
+            _log.error("The audit log lacks %s by %s: %s", subject, identity.who, error)
 
 
-def _opens_page(scope: Scope) -> bool:
-    return scope["method"] in _READING and is_of_page(scope["path"])
-
-
-def _is_own_peer(scope: Scope, headers: Headers) -> bool:
-    """Whether a process of this user sent the request directly and not through a proxy."""
-    own = scope.get("state", {}).get(OWN_PEER) is True
-    return own and not any(
-        name in _FORWARDING or name.startswith(_FORWARDED)
-        for name in headers.keys()  # noqa: SIM118
-    )
+def _is_public(scope: Scope) -> bool:
+    """Whether everyone may send this request."""
+    reads_page = scope["method"] in READING and is_of_page(scope["path"])
+    return reads_page or (scope["method"], scope["path"]) in PUBLIC_PATHS
 
 
 def _name(host: str) -> str | None:
     """Return the host name of a Host header in lower case, or None if the header is invalid."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else None
-
-
-def _answer(refusal: _Refusal) -> JSONResponse:
-    error = {"message": refusal.message, "hint": refusal.hint}
-    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse({"error": error}, status_code=refusal.status, headers=headers)
 
 
 def _choosing(scope: Scope, send: Send) -> Send:
@@ -156,13 +215,14 @@ def _choosing(scope: Scope, send: Send) -> Send:
     return choosing
 
 
-async def _refuse_socket(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a WebSocket with an HTTP error. If the server cannot send one, close the WebSocket."""
-    await receive()
-    if "websocket.http.response" not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})
-        return
-    answer = _answer(refusal)
-    start = {"status": answer.status_code, "headers": answer.raw_headers}
-    await send({"type": "websocket.http.response.start", **start})
-    await send({"type": "websocket.http.response.body", "body": answer.body})
+async def _end(started: bool, scope: Scope, receive: Receive, send: Send) -> None:
+    """End a request whose credential became invalid.
+
+    The server closes the connection of a response that has started and is not complete.
+    """
+    if scope["type"] == "websocket":
+        reason = "The key or session is not valid any more."
+        with suppress(RuntimeError):  # the WebSocket may be closed already
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
+    elif not started:
+        await refuse(UNKNOWN, scope, receive, send)

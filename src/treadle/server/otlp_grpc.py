@@ -1,13 +1,16 @@
 """The OTLP/gRPC endpoint on its own port. It handles exports as the OTLP/HTTP routes do."""
 
 import asyncio
-import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from treadle.errors import ConfigError, StoreError, TreadleError
+from treadle.server.key_limits import span_count
+from treadle.server.refusals import RefusedError
 from treadle.spans.ingest import IngestQueue
 from treadle.spans.otlp import (
     decline_metrics_protobuf,
@@ -24,19 +27,36 @@ _PACKAGE = "opentelemetry.proto.collector"
 _TRACES, _LOGS = f"{_PACKAGE}.trace.v1.TraceService", f"{_PACKAGE}.logs.v1.LogsService"
 _METRICS = f"{_PACKAGE}.metrics.v1.MetricsService"
 _GRACE_SECONDS = 1
-_REFUSED = (
-    "The token is missing or wrong. Send the metadata `authorization: Bearer TOKEN` "
-    "(OTEL_EXPORTER_OTLP_HEADERS); `treadle serve` prints the file that contains the token."
-)
+
+Receive = Callable[[IngestQueue, bytes], Awaitable[ExportReport]]
+"""A function that processes the bytes of an export."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedExport:
+    """The queue of the project of an authenticated export.
+
+    `count_spans` counts its spans for the limits of its key.
+    """
+
+    queue: IngestQueue
+    count_spans: Callable[[int], Awaitable[None]]
+
+
+Admit = Callable[[str, str], AbstractAsyncContextManager[AdmittedExport]]
+"""A function that authenticates an export by its secret and by the address of its client.
+
+It raises RefusedError, LimitReachedError and StoreError.
+"""
 
 
 @asynccontextmanager
-async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> AsyncIterator[None]:
-    """Accept exports at `host` and `port` until the context ends.
+async def serve_grpc(admit: Admit, host: str, port: int, *, most_bytes: int) -> AsyncIterator[None]:
+    """Accept exports of up to `most_bytes` at `host` and `port` until the context ends.
 
-    Every client sends the token in the metadata `authorization: Bearer TOKEN`, even over loopback.
-    gRPC does not reveal the connection of a call, so the server cannot find out which user made it.
-    Raises ConfigError if grpcio is not installed or the port cannot be used.
+    Every client sends the token or an API key in the metadata `authorization: Bearer KEY`, even
+    over loopback. gRPC does not reveal the connection of a call, so the server cannot find out
+    which user made it. Raises ConfigError if grpcio is not installed or the port cannot be used.
     """
     try:
         import grpc
@@ -47,37 +67,39 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
         ) from error
 
     async def answer(
-        request: bytes,
-        context: "grpc.aio.ServicerContext",
-        receive: Callable[[bytes], Awaitable[ExportReport]],
+        request: bytes, context: "grpc.aio.ServicerContext", receive: Receive
     ) -> bytes:
-        if not _has_token(token, context.invocation_metadata()):
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, _REFUSED)
+        secret = _secret(context.invocation_metadata())
         try:
-            with queue.reservation() as reserve:
-                reserve(len(request))
-                return respond_protobuf(await receive(request))
+            async with admit(secret, _address(context.peer())) as export:
+                with export.queue.reservation() as reserve:
+                    reserve(len(request))
+                    report = await receive(export.queue, request)
+                await export.count_spans(span_count(report))
+                return respond_protobuf(report)
+        except RefusedError as error:
+            refusal, codes = error.refusal, grpc.StatusCode
+            code = codes.UNAUTHENTICATED if refusal.status == 401 else codes.PERMISSION_DENIED
+            await context.abort(code, f"{refusal.message} {refusal.hint}")
         except StoreError as error:  # an exporter repeats a call that failed with this code
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         except TreadleError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         raise AssertionError  # unreachable, since `abort` raises
 
-    def handler(
-        service: str, receive: Callable[[bytes], Awaitable[ExportReport]]
-    ) -> "grpc.GenericRpcHandler":
+    def handler(service: str, receive: Receive) -> "grpc.GenericRpcHandler":
         # The handler has no serializers, so the request and the response are bytes.
         method = grpc.unary_unary_rpc_method_handler(partial(answer, receive=receive))
         return grpc.method_handlers_generic_handler(service, {"Export": method})
 
     server = grpc.aio.server(
-        options=[("grpc.max_receive_message_length", queue.most_bytes), ("grpc.so_reuseport", 0)]
+        options=[("grpc.max_receive_message_length", most_bytes), ("grpc.so_reuseport", 0)]
     )
     server.add_generic_rpc_handlers(
         (
-            handler(_TRACES, lambda request: queue.submit(request, decode_protobuf)),
-            handler(_LOGS, lambda request: queue.submit(request, decode_log_protobuf)),
-            handler(_METRICS, lambda request: asyncio.to_thread(decline_metrics_protobuf, request)),
+            handler(_TRACES, lambda queue, request: queue.submit(request, decode_protobuf)),
+            handler(_LOGS, lambda queue, request: queue.submit(request, decode_log_protobuf)),
+            handler(_METRICS, _decline_metrics),
         )
     )
     _listen(server, f"[{host}]" if ":" in host else host, port)
@@ -98,8 +120,23 @@ def _listen(server: "grpc.aio.Server", name: str, port: int) -> None:
         ) from error
 
 
-def _has_token(token: str, metadata: object) -> bool:
-    given = dict(metadata or ()).get("authorization", "")  # type: ignore[call-overload]  # pairs
-    scheme, _, rest = str(given).partition(" ")
-    known = hmac.compare_digest(rest.strip().encode(), token.encode())
-    return scheme.lower() == "bearer" and known
+async def _decline_metrics(_queue: IngestQueue, request: bytes) -> ExportReport:
+    return await asyncio.to_thread(decline_metrics_protobuf, request)
+
+
+def _secret(metadata: object) -> str:
+    """Return the bearer token in the metadata of a call, or an empty text.
+
+    Several tokens are the same as none.
+    """
+    pairs = list(metadata or ())  # type: ignore[call-overload]  # pairs
+    values = [str(value) for name, value in pairs if name == "authorization"]
+    scheme, _, rest = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+    return rest.strip() if scheme.lower() == "bearer" else ""
+
+
+def _address(peer: str) -> str:
+    """Return the IP address in the name of a peer, such as `ipv4:192.0.2.1:4711`."""
+    kind, _, rest = peer.partition(":")
+    host = rest.rpartition(":")[0] if kind in {"ipv4", "ipv6"} else ""
+    return unquote(host).strip("[]")

@@ -7,13 +7,23 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from treadle.identity.identity import Identity
+from treadle.identity.records import Action
 
-_KEY = "treadle_identity"
+_IDENTITY = "treadle_identity"
+_ACTION = "treadle_action"
+_DETAIL = "treadle_action_detail"
+_SESSION = "treadle_session"
 
 
 def set_identity(scope: Scope, identity: Identity) -> None:
     """Store the identity in the `state` of an ASGI scope."""
-    scope.setdefault("state", {})[_KEY] = identity
+    scope.setdefault("state", {})[_IDENTITY] = identity
+
+
+def identity_or_none(scope: Scope) -> Identity | None:
+    """Return the identity of an ASGI scope, or None for a request to a public route."""
+    identity: Identity | None = scope.get("state", {}).get(_IDENTITY)
+    return identity
 
 
 def identity_of(scope: Scope) -> Identity:
@@ -22,16 +32,44 @@ def identity_of(scope: Scope) -> Identity:
     Only requests that the guard has authenticated have an identity. The files of the page are
     public, so requests for them have none.
     """
-    identity: Identity = scope["state"][_KEY]
+    identity: Identity = scope["state"][_IDENTITY]
     return identity
 
 
-def has_identity(scope: Scope) -> bool:
-    """Whether the guard has authenticated the request of this scope."""
-    return _KEY in scope.get("state", {})
+def set_session(scope: Scope, secret: str) -> None:
+    """Store the secret of the browser session of a request, so that the user can sign out."""
+    scope.setdefault("state", {})[_SESSION] = secret
 
 
-def _identity(connection: HTTPConnection) -> Identity:
+def session_of(scope: Scope) -> str | None:
+    """Return the secret of the browser session of a request, or None."""
+    secret: str | None = scope["state"].get(_SESSION)
+    return secret
+
+
+def set_action(scope: Scope, action: Action) -> None:
+    """Declare that a successful response of this request is an entry of the audit log."""
+    scope["state"][_ACTION] = action
+
+
+def action_of(scope: Scope) -> Action | None:
+    """Return the action that the audit log records for this request, or None."""
+    action: Action | None = scope["state"].get(_ACTION)
+    return action
+
+
+def describe_action(connection: HTTPConnection, detail: str) -> None:
+    """Add a detail to the entry of this request in the audit log, such as the answer given."""
+    connection.scope["state"][_DETAIL] = detail
+
+
+def action_detail(scope: Scope) -> str:
+    """Return the detail for the audit log, or an empty text."""
+    detail: str = scope["state"].get(_DETAIL, "")
+    return detail
+
+
+async def _identity(connection: HTTPConnection) -> Identity:
     return identity_of(connection.scope)
 
 

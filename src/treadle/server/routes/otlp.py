@@ -13,7 +13,10 @@ from fastapi import APIRouter, Request, Response
 
 from treadle.errors import StoreError, TreadleError
 from treadle.server.current_project import CurrentServer
+from treadle.server.identity_services import limits_of
+from treadle.server.key_limits import LimitReachedError, span_count
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
+from treadle.server.request_identity import identity_of
 from treadle.spans.ingest import Decode, IngestQueue
 from treadle.spans.otlp import (
     LOGS,
@@ -87,6 +90,7 @@ _ENCODINGS = {
 _FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
     (EncodingError, 415, _INVALID_ARGUMENT),
     (TooLargeError, 413, _RESOURCE_EXHAUSTED),
+    (LimitReachedError, 429, _RESOURCE_EXHAUSTED),
     (StoreBusyError, 429, _RESOURCE_EXHAUSTED),
     (StoreError, 503, _UNAVAILABLE),
     (TreadleError, 400, _INVALID_ARGUMENT),
@@ -145,13 +149,17 @@ async def _answer(
     if encoding is None:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _response(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
+    limits, identity = limits_of(request), identity_of(request.scope)
     try:
+        await limits.admit_export(identity)
         with queue.reservation() as reserve:
             body = await _read(request, queue.most_bytes, reserve)
             report = await receive(body, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
-        return _response(encoding, encoding.status(code, str(error)), status)
+        seconds = error.seconds if isinstance(error, LimitReachedError) else 1
+        return _response(encoding, encoding.status(code, str(error)), status, seconds)
+    await limits.count_spans(identity, span_count(report))
     return _response(encoding, encoding.respond(report, signal), 200)
 
 
@@ -169,6 +177,6 @@ async def _read(request: Request, most_bytes: int, reserve: Callable[[int], None
     return body
 
 
-def _response(encoding: _Encoding, body: bytes, status: int) -> Response:
-    headers = {"Retry-After": "1"} if status in {429, 503} else None
+def _response(encoding: _Encoding, body: bytes, status: int, retry_after: int = 1) -> Response:
+    headers = {"Retry-After": str(retry_after)} if status in {429, 503} else None
     return Response(body, status_code=status, headers=headers, media_type=encoding.media_type)

@@ -11,11 +11,11 @@ from fastapi import APIRouter, Depends, HTTPException, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import HTTPConnection
 
-from treadle.identity.identity import DEFAULT_PROJECT, Scope
+from treadle.identity.identity import DEFAULT_PROJECT
 from treadle.server.draining import CurrentDrain
 from treadle.server.metrics import MissingLibraryError, exposition, gauges_of
 from treadle.server.readiness import Readiness
-from treadle.server.request_identity import CurrentIdentity, has_identity
+from treadle.server.request_identity import CurrentIdentity, identity_or_none
 
 router = APIRouter(tags=["operations"])
 
@@ -76,7 +76,7 @@ async def readyz(
     ready = not drain.begun and all(state.ready for state in states)
     if not ready:
         response.status_code = _NOT_READY
-    known = has_identity(connection.scope)
+    known = identity_or_none(connection.scope) is not None
     parts = [Part.model_validate(state) for state in states] if known else []
     return Ready(ready=ready, draining=drain.begun, parts=parts)
 
@@ -85,11 +85,10 @@ async def readyz(
 async def metrics(connection: HTTPConnection, identity: CurrentIdentity) -> Response:
     """Return the metrics of the server in the text format of Prometheus.
 
-    They cover all projects. The sender needs the scope `read` or `admin` of the project `default`.
+    They cover all projects. The sender needs the scope `read` of the project `default`.
     The status is 501 if the extra `team` is not installed.
     """
-    allowed = identity.may(Scope.READ) or identity.may(Scope.ADMIN)
-    if identity.project != DEFAULT_PROJECT or not allowed:
+    if identity.project != DEFAULT_PROJECT:
         raise HTTPException(403, "The metrics require a key of the project default.")
     state = connection.app.state
     gauges = gauges_of(state.projects.opened(), draining=state.drain.begun)

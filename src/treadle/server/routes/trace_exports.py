@@ -13,6 +13,7 @@ from treadle.display.trace_html import html_page
 from treadle.server.current_project import CurrentServer
 from treadle.server.download_tickets import DOWNLOADS
 from treadle.server.path_ids import ids_in_path, rest_of_path
+from treadle.server.request_identity import CurrentIdentity
 from treadle.server.routes.traces import Grouped, Sorting
 from treadle.traces.list_export import (
     ExportedList,
@@ -98,9 +99,9 @@ class DownloadLink(BaseModel):
 
 
 @router.post("/links")
-async def link(request: Request, target: DownloadTarget) -> DownloadLink:
+async def link(request: Request, identity: CurrentIdentity, target: DownloadTarget) -> DownloadLink:
     """Return a link to a download. A browser can follow it without the page key."""
-    return DownloadLink(path=request.app.state.downloads.issue(target.path))
+    return DownloadLink(path=request.app.state.downloads.issue(target.path, identity))
 
 
 @router.get(

@@ -1,0 +1,180 @@
+"""Finds the identity of a request by its token, key, cookie or connection."""
+
+import re
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from treadle.identity.identity import Identity, Proof, own_identity
+from treadle.identity.identity import Scope as AccessScope
+from treadle.identity.records import ApiKey, User
+from treadle.identity.secret_values import KEY_PREFIX
+from treadle.server.credentials import Credentials
+from treadle.server.identities import Credential, CredentialKind, Identities
+from treadle.server.peers import OWN_PEER
+from treadle.server.refusals import (
+    INVALID_KEY,
+    KEY_IN_ADDRESS,
+    NO_INGEST,
+    NO_ORIGIN,
+    NO_ROLE,
+    SEVERAL_SECRETS,
+    UNKNOWN,
+    RefusedError,
+)
+from treadle.server.request_identity import set_session
+from treadle.server.session_cookies import SessionCookies
+
+READING = frozenset({"GET", "HEAD"})
+"""The methods of requests that change nothing."""
+PROJECT_HEADER = "x-treadle-project"
+"""The header that names the project of a request, for senders with several projects."""
+_PROJECT_SUBPROTOCOL = "treadle.project."
+"""The prefix of the WebSocket subprotocol that names the project of a request from a page."""
+_KEY_PARAMETER = re.compile(rb"(?:^|&)[\w-]+=" + KEY_PREFIX.encode() + rb"[\w-]{40}", re.ASCII)
+
+
+_FORWARDED = "x-forwarded-"
+_FORWARDING = frozenset({
+    "forwarded", "via", "x-real-ip", "x-client-ip", "client-ip", "true-client-ip", "x-remote-addr",
+    "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host",
+    "x-envoy-external-address",
+    "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
+})  # fmt: skip
+"""Headers that proxies add. A proxy on this machine may forward requests of other users."""
+
+
+class Proven(NamedTuple):
+    """The identity of a request, and the credential that can become invalid while it is open."""
+
+    identity: Identity
+    credential: Credential | None = None
+
+
+class Authentication:
+    """Authenticates the requests of a server."""
+
+    def __init__(
+        self, credentials: Credentials, identities: Identities, cookies: SessionCookies
+    ) -> None:
+        self._credentials = credentials
+        self._identities = identities
+        self._cookies = cookies
+
+    async def authenticate(self, scope: Scope, headers: Headers) -> Proven | None:
+        """Return the sender of a request, or None for an unauthenticated request.
+
+        A secret in a header takes precedence over a cookie, and a cookie over the connection.
+        Raises RefusedError for an invalid key, and StoreError if the store fails.
+        """
+        project = _take_project(scope, headers)
+        presented = self._credentials.take(scope)
+        address = client_address(scope)
+        if presented.ticket is not None:
+            return Proven(presented.ticket)
+        if _KEY_PARAMETER.search(scope["query_string"]):
+            raise RefusedError(KEY_IN_ADDRESS)
+        if presented.keys:
+            if len(presented.keys) > 1 or presented.own is not None:
+                raise RefusedError(SEVERAL_SECRETS)
+            (key,) = presented.keys
+            return await self._by_key(key, project, address)
+        if presented.own is not None:
+            return await self._own(presented.own, project)
+        secret = self._cookies.secret(headers)
+        if secret is not None and (proven := await self._by_session(secret, project, address)):
+            _check_origin(scope, headers)
+            set_session(scope, secret)
+            return proven
+        return await self._own(Proof.LOCAL, project) if _is_own_peer(scope, headers) else None
+
+    async def exporter(self, secret: str, address: str) -> Identity:
+        """Return the sender of an export over gRPC, which can only send the token or a key.
+
+        Raises RefusedError if the sender may not send spans, and StoreError if the store fails.
+        """
+        if secret.startswith(KEY_PREFIX):
+            identity = (await self._by_key(secret, None, address)).identity
+            if not identity.may(AccessScope.INGEST):
+                raise RefusedError(NO_INGEST)
+            return identity
+        if self._credentials.proof(secret) is not Proof.TOKEN:
+            raise RefusedError(UNKNOWN)
+        return own_identity(Proof.TOKEN)
+
+    async def _by_key(self, secret: str, project: str | None, address: str) -> Proven:
+        credential = Credential.of(CredentialKind.KEY, secret)
+        key = await self._identities.owner(credential, address)
+        if not isinstance(key, ApiKey):
+            raise RefusedError(INVALID_KEY)
+        if project not in {None, key.project}:
+            raise RefusedError(NO_ROLE)
+        return Proven(key.identity(), credential)
+
+    async def _by_session(self, secret: str, project: str | None, address: str) -> Proven | None:
+        """Return the signed-in user of a cookie, or None if the session has ended."""
+        credential = Credential.of(CredentialKind.SESSION, secret)
+        user = await self._identities.owner(credential, address)
+        if not isinstance(user, User):
+            return None
+        identity = user.identity(project)
+        if identity is None:
+            raise RefusedError(NO_ROLE)
+        return Proven(identity, credential)
+
+    async def _own(self, proof: Proof, project: str | None) -> Proven:
+        if project is None:
+            return Proven(own_identity(proof))
+        if not await self._identities.has_project(project):
+            raise RefusedError(NO_ROLE)
+        return Proven(own_identity(proof, project))
+
+    async def current_identity(self, credential: Credential, project: str) -> Identity | None:
+        owner = await self._identities.current_owner(credential)
+        if isinstance(owner, ApiKey):
+            return owner.identity()
+        return None if owner is None else owner.identity(project)
+
+
+def _check_origin(scope: Scope, headers: Headers) -> None:
+    """Raise RefusedError if a request with a cookie may come from a page of another site.
+
+    A browser sends Origin or Sec-Fetch-Site with each request that changes something. The guard has
+    checked their values.
+    """
+    changes = scope["type"] == "websocket" or scope["method"] not in READING
+    if changes and "origin" not in headers and "sec-fetch-site" not in headers:
+        raise RefusedError(NO_ORIGIN)
+
+
+def client_address(scope: Scope) -> str:
+    """Return the network address at the other end of the connection, or an empty text."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _take_project(scope: Scope, headers: Headers) -> str | None:
+    """Return the project that a request names, or None. Removes it from `scope`."""
+    named = headers.get(PROJECT_HEADER)
+    if named is not None:
+        name = PROJECT_HEADER.encode()
+        scope["headers"] = [each for each in scope["headers"] if each[0] != name]
+    if scope["type"] == "websocket":
+        offered = scope.get("subprotocols", [])
+        scope["subprotocols"] = [
+            name for name in offered if not name.startswith(_PROJECT_SUBPROTOCOL)
+        ]
+        for name in offered:
+            if name.startswith(_PROJECT_SUBPROTOCOL):
+                named = name.removeprefix(_PROJECT_SUBPROTOCOL)
+    return named
+
+
+def _is_own_peer(scope: Scope, headers: Headers) -> bool:
+    """Whether a process of this user sent the request directly and not through a proxy."""
+    own = scope.get("state", {}).get(OWN_PEER) is True
+    return own and not any(
+        name in _FORWARDING or name.startswith(_FORWARDED)
+        for name in headers.keys()  # noqa: SIM118
+    )
