@@ -7,6 +7,7 @@ function in `postgres_functions`, which has SQLite's name and result.
 
 import re
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|\?\d*|%|[^'\"?%-]+|-", re.DOTALL)
@@ -16,12 +17,23 @@ _EVERYWHERE = (
     (r"\bINDEXED BY \w+", ""),
     # SQLite keeps the order of the tables of a CROSS JOIN. PostgreSQL chooses the order itself.
     (r"\bCROSS JOIN\b(?=[^()]*?\bUSING\b)", "JOIN"),
-    (r"\bCROSS JOIN\b", "JOIN"),
+    (r"\bCROSS JOIN\b(?!\s+json_each\b)", "JOIN"),
     (r"\bchar\(0x10FFFF\)", "chr(1114111)"),
-    (r"\bAS BLOB\)", "AS text)"),
     # A parameter that occurs only here would have no type.
     (r"\?\d*(?= IS (?:NOT )?NULL\b)", r"CAST(\g<0> AS text)"),
     (r"\bCOLLATE BINARY\b", 'COLLATE "C"'),
+    (r"\bAS BLOB\)", 'AS text) COLLATE "C"'),
+    (r"\blower\(", "treadle.ascii_lower("),
+    (r"\bNOT GLOB\b", "!~@~"),
+    (r"\bGLOB\b", "~@~"),
+    (r"\b(AND|WHERE) (\w\.fault)\b(?!\s*[=!<>])", r"\1 \2 = 1"),
+    # `?^` is the parameter of the preceding placeholder.
+    (
+        r"\b(\w+)\.texts MATCH \?",
+        r"(\1.texts @@ treadle.words_query(?) AND treadle.has_words("
+        r"\1.partial, \1.tokens, \1.name, \1.input, \1.output, ?^))",
+    ),
+    (r"\bholds\((\w+)\.name\b", r"holds(\1.folded, \1.name"),
     (r"\bIS NOT (?=\?)", "IS DISTINCT FROM "),
     (r"\bIS (?=\?)", "IS NOT DISTINCT FROM "),
     (r"^\s*BEGIN IMMEDIATE\s*$", "BEGIN"),
@@ -64,13 +76,17 @@ def translated(sql: str) -> Translated:
         masked = re.sub(r"\bINSERT OR IGNORE\b", "INSERT", masked, count=1)
         masked += " ON CONFLICT DO NOTHING"
     positions: list[int] = []
+    unnumbered = count()
 
     def place(found: re.Match[str]) -> str:
         number = found.group(1)
-        positions.append(int(number) - 1 if number else len(positions))
+        if number == "^":
+            positions.append(positions[-1])
+        else:
+            positions.append(int(number) - 1 if number else next(unnumbered))
         return "%s"
 
-    masked = re.sub(r"\?(\d*)", place, masked)
+    masked = re.sub(r"\?(\^|\d*)", place, masked)
     text = re.sub(r"\x00(\d+)\x00", lambda found: literals[int(found.group(1))], masked)
     in_order = positions == list(range(len(positions)))
     return Translated(text, None if in_order else tuple(positions))

@@ -78,9 +78,9 @@ def _known(column: str) -> RowCondition:
     )
 
 
-_EVERY = RowCondition("1", lambda _: True, compared=(), known=())
+_EVERY = RowCondition("TRUE", lambda _: True, compared=(), known=())
 _MODEL_CALL = RowCondition(
-    "s.counted", lambda row: row.counted == 1, compared=("counted",), known=()
+    "s.counted = 1", lambda row: row.counted == 1, compared=("counted",), known=()
 )
 _TOOL_CALL = _equals("kind", SpanKind.TOOL)
 _FAILED = _equals("status", SpanStatus.ERROR)
@@ -104,7 +104,7 @@ class Counter:
     def sql(self) -> str:
         """The SQL of the value that a row `s` of `spans` contributes."""
         if self.column is None:
-            return self.when.sql
+            return "1" if self.when is _EVERY else f"CAST({self.when.sql} AS INTEGER)"
         value = f"max(-{self.most}, min({self.most}, coalesce(s.{self.column}, 0)))"
         return value if self.when is _EVERY else f"iif({self.when.sql}, {value}, 0)"
 

@@ -226,7 +226,7 @@ class ListedError:
     message: str | None
 
 
-_SETTLED = f"t.rooted OR t.last_us < (unixepoch() - {ROOT_WAIT_SECONDS}) * 1000000"
+_SETTLED = f"t.rooted = 1 OR t.last_us < (unixepoch() - {ROOT_WAIT_SECONDS}) * 1000000"
 STATUS_OF_ROOT = f"iif({_SETTLED}, s.status, 'unfinished')"
 """SQL of the status of a run from its root `s` and the root's trace `t`, as in `Trace.status`.
 

@@ -9,10 +9,10 @@ import json
 import operator
 import re
 import sqlite3
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from treadle.database import Connection
 from treadle.spans.span import OWN_LABELS
@@ -23,6 +23,7 @@ from treadle.traces.query.conditions import PROPERTIES, Condition, Field, Operat
 from treadle.traces.store.properties import encoded_pair
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value, packed, plain
+from treadle.traces.store.text_index import in_word, words_of
 
 _ESCAPE = re.compile(r"\\\w\Z")
 """Matches an escape such as `\\n` at the end of a text.
@@ -46,25 +47,25 @@ def text_term(condition: Condition) -> TextTerm:
     text = str(condition.values[0])
     begins = condition.operator is Operator.BEGINS
     known = _ESCAPE.sub(" ", text)
-    words = "".join(character if _in_word(character) else " " for character in known).split()
-    single = words == [text]
+    words = words_of(known)
+    single = all(map(in_word, text))
     match = None
     if words and not any(map(_unspaced, text)):
         phrase = " ".join(words)
         # The last word may be the beginning of a longer word.
-        match = f'"{phrase}"' + (" *" if begins and _in_word(known[-1]) else "")
+        match = f'"{phrase}"' + (" *" if begins and in_word(known[-1]) else "")
     return TextTerm(match, None if single and match else text.casefold())
 
 
-def register_holds(connection: Connection) -> None:
-    """Add the SQL functions `holds` and `number_in`.
+def register_functions(connection: Connection) -> None:
+    """Add the SQL functions of conditions to a SQLite connection.
 
-    `holds` returns whether the case-folded text contains a literal. `number_in` returns the number
-    that the whole text represents, or NULL. The function of `member` is added too.
+    `holds` returns whether a case-folded text of a span contains a literal. `number_in` returns the
+    number that the whole text represents, or NULL. The function of `member` is added too.
     """
     if not isinstance(connection, sqlite3.Connection):
         return  # the tables of other engines come with these functions
-    connection.create_function("holds", 2, _holds, deterministic=True)
+    connection.create_function("holds", 4, _holds, deterministic=True)
     connection.create_function("number_in", 1, _number_in, deterministic=True)
     connection.create_function("json_member", 2, _json_member, deterministic=True)
 
@@ -76,7 +77,7 @@ def member(column: str) -> str:
     valid UTF-8.
     """
     return (
-        f"CASE WHEN instr({column}, '\\u0000') THEN json_member({column}, e.key)"
+        f"CASE WHEN instr({column}, '\\u0000') > 0 THEN json_member({column}, e.key)"
         " ELSE CAST(e.value AS BLOB) END"
     )
 
@@ -85,20 +86,16 @@ def _json_member(text: str, key: str | int) -> bytes:
     return str(json.loads(text)[key]).encode("utf-8", "surrogatepass")
 
 
-def _holds(text: str | bytes | None, literal: str) -> bool:
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    return text is not None and literal in text.casefold()
+def _holds(*values: str | bytes | None) -> bool:
+    *texts, literal = (
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
+        for value in values
+    )
+    return any(literal in text.casefold() for text in texts)
 
 
 def _number_in(text: str | bytes) -> float | None:
     return None if isinstance(text, bytes) else number_in(text)
-
-
-def _in_word(character: str) -> bool:
-    """Return whether the tokenizer `unicode61` of FTS5 treats the character as part of a word."""
-    category = unicodedata.category(character)
-    return category[0] in "LN" or category in {"Co", "Mn"}
 
 
 def _unspaced(character: str) -> bool:
@@ -197,15 +194,15 @@ class Sql:
     """A part of a SQL statement, with the values of its placeholders."""
 
     text: str
-    values: tuple[Value, ...] = ()
+    values: tuple[Any, ...] = ()
 
 
-ALL = Sql("1")
+ALL = Sql("TRUE")
 """The condition that every row meets."""
 
 
 _OF_OTHERS = Sql(
-    f"(s.labels IS NULL OR NOT ({' OR '.join(['instr(s.labels, ?)'] * len(OWN_LABELS))}))",
+    f"(s.labels IS NULL OR NOT ({' OR '.join(['instr(s.labels, ?) > 0'] * len(OWN_LABELS))}))",
     tuple(map(json.dumps, OWN_LABELS)),
 )
 """The condition that a span has none of Treadle's own labels.
@@ -215,7 +212,7 @@ The condition needs no join, because the index `spans_in_short` contains `labels
 
 
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
-    """Join the parts with `between`. Without parts, the result is the condition `1`."""
+    """Join the parts with `between`. Without parts, the result is the condition `TRUE`."""
     parts = tuple(parts)
     return Sql(
         between.join(part.text for part in parts) or ALL.text,
@@ -387,7 +384,7 @@ def _equal(condition: Condition) -> Sql:
     if field in PROPERTIES and len(values) <= _FEW_VALUES:
         # The index `spans_in_short` contains the column, so this needs no look-up for each span.
         found = [encoded_pair(condition.about.value, str(each)) for each in condition.values]
-        tests = " OR ".join(["instr(s.properties, ?)"] * len(found)) or "FALSE"
+        tests = " OR ".join(["instr(s.properties, ?) > 0"] * len(found)) or "FALSE"
         return Sql(f"({tests})", tuple(found))
     if field in PROPERTIES:
         return Sql(
@@ -425,6 +422,5 @@ def _holding(condition: Condition) -> Sql:
 
 def literally(table: str, literal: str) -> Sql:
     """Return the condition that a text of a row of `texts` contains the literal."""
-    columns = ("name", "input", "output")
-    held = " OR ".join(f"holds({table}.{column}, ?)" for column in columns)
-    return Sql(f"({held})", (packed(literal),) * len(columns))
+    columns = ", ".join(f"{table}.{column}" for column in ("name", "input", "output"))
+    return Sql(f"holds({columns}, ?)", (packed(literal),))

@@ -12,7 +12,7 @@ from treadle.traces.store.examinations import (
     ExaminationTable,
     SpanExaminer,
 )
-from treadle.traces.store.queries.conditions import Sql, joined, register_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, joined, register_functions, resolved
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source
 from treadle.traces.store.queries.summaries import newest_asked_about
@@ -34,7 +34,7 @@ def examinations(
     connection: Connection, query: Query, examiners: Sequence[SpanExaminer]
 ) -> Examinations:
     """Return the results of all examiners for the matching spans."""
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     seen = min(each.revision for each in progress(connection, examiners).values())
     stored = [row for each in examiners for row in _stored(connection, each.table, query, seen)]

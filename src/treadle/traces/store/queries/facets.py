@@ -27,7 +27,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.store.properties import property_pairs
 from treadle.traces.store.queries import segment_figures, segment_scan
-from treadle.traces.store.queries.conditions import Sql, listing, register_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, listing, register_functions, resolved
 from treadle.traces.store.queries.group_rows import value_rows
 from treadle.traces.store.queries.groups import SHOWN_LABEL
 from treadle.traces.store.queries.run_pages import fitting_rows
@@ -115,14 +115,14 @@ def value_counts(
             f"The values of {field.value} are not listed.",
             hint=f"These fields have listed values: {listed}.",
         )
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     rows = _rows(connection, field, query)
     column = "instr(lower(CAST(value AS TEXT)), lower(?))"
     shown = SHOWN_LABEL if field is Field.LABEL else "TRUE"
     found = connection.execute(
         f"SELECT value, sum(spans) AS many FROM ({rows.text})"
-        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {column} GROUP BY value HAVING many > 0"
+        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {column} > 0 GROUP BY value HAVING sum(spans) > 0"
         f" ORDER BY {column} > 1, many DESC, value LIMIT ?",
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
@@ -156,7 +156,7 @@ def metadata_keys(connection: Connection, *, limit: int) -> tuple[MetadataKey, .
 
 def facet_counts(connection: Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
     """Return the number of matching rows with each value of each facet of their list."""
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     found: dict[AnyField, FieldValues] = {}
     complete = True

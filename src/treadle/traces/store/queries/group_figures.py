@@ -200,7 +200,7 @@ def _durations(
             found[each].frombytes(durations)
         sources = segment_scan.uncovered(connection)
     value = value_of(by, bucket_us)
-    counts = Sql("s.counted") if durations_of is DurationsOf.CALLS else ALL
+    counts = Sql("s.counted = 1") if durations_of is DurationsOf.CALLS else ALL
     for part in sources:
         spans = _spans(part, by)
         where = joined((conditions(part, query), counts))

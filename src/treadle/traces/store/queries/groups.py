@@ -18,7 +18,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
-from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, register_functions, resolved
 from treadle.traces.store.queries.group_figures import with_figures
 from treadle.traces.store.queries.group_rows import (
     HOUR_SECONDS,
@@ -42,10 +42,10 @@ _ORDERS = {
     GroupSort.CALLS: ("TRUE", "model_calls"),
     GroupSort.ERRORS: ("TRUE", "faults"),
     GroupSort.TOKENS: (
-        "metered OR input_tokens OR output_tokens",
+        "metered <> 0 OR input_tokens <> 0 OR output_tokens <> 0",
         "input_tokens + output_tokens",
     ),
-    GroupSort.COST: ("priced", "cost_nano"),
+    GroupSort.COST: ("priced <> 0", "cost_nano"),
 }
 """For each sort, SQL that tests whether a group has a known value, and SQL of this value.
 
@@ -86,7 +86,7 @@ def groups_page(
             f"A bucket is 1 second to 366 days long, not {bucket_seconds} s.",
             hint="Give its length in seconds, such as 3600.",
         )
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     unnamed_last = sort is None and by not in _NAMED
     if sort is None:
@@ -180,8 +180,8 @@ def _with_rest(connection: Connection, rows: Sql, query: Query) -> Sql:
     return Sql(
         f"WITH found AS MATERIALIZED (SELECT value, {COUNTER_COLUMNS} FROM ({rows.text}))"
         " SELECT * FROM found"
-        f" UNION ALL SELECT x'' AS value, {less} FROM found"
-        f" UNION ALL SELECT x'' AS value, {COUNTER_COLUMNS} FROM ({every.text})",
+        f" UNION ALL SELECT CAST('' AS BLOB) AS value, {less} FROM found"
+        f" UNION ALL SELECT CAST('' AS BLOB) AS value, {COUNTER_COLUMNS} FROM ({every.text})",
         (*rows.values, *every.values),
     )
 
@@ -195,14 +195,14 @@ def sums_of(connection: Connection, query: Query) -> Sums:
 
 def uncounted_use(connection: Connection, query: Query) -> tuple[int, float]:
     """Return the tokens and US dollars of matching calls whose record in another trace counts."""
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     source = whole_source(connection, query)
     where = conditions(source, query)
     tokens, nano = connection.execute(
         "SELECT total(coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)),"
         f" total(s.cost_nano) FROM {source.spans.text}"
-        f" WHERE {where.text} AND s.same_as NOTNULL AND NOT s.counted",
+        f" WHERE {where.text} AND s.same_as NOTNULL AND s.counted = 0",
         (*source.spans.values, *where.values),
     ).fetchone()
     return int(tokens), nano / NANO

@@ -39,7 +39,7 @@ from treadle.traces.store.queries.conditions import (
     joined,
     listing,
     on_spans,
-    register_holds,
+    register_functions,
     resolved,
 )
 from treadle.traces.store.queries.span_pages import check_page, conditions
@@ -72,7 +72,7 @@ _FEW_SPANS = 20_000
 _RECENT_SPANS = 2_000
 _MAX_TOTAL = 5_000
 _TOKENS = """
-    iif(g.metered OR g.input_tokens OR g.output_tokens, g.input_tokens + g.output_tokens, NULL)"""
+    iif(g.metered <> 0 OR g.input_tokens <> 0 OR g.output_tokens <> 0, g.input_tokens + g.output_tokens, NULL)"""
 
 _NAMES_OF_RUN = """
     SELECT facet, value
@@ -95,8 +95,8 @@ _NAMES_OF_THREAD = """
 
 _ERROR_OF_RUN = """
     SELECT t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
-    FROM traces t INDEXED BY traces_of_run CROSS JOIN spans s INDEXED BY {index}
-    WHERE t.run_id = ? AND s.trace = t.id AND {condition} ORDER BY s.id LIMIT 1"""
+    FROM traces t INDEXED BY traces_of_run CROSS JOIN spans s INDEXED BY {index} ON s.trace = t.id
+    WHERE t.run_id = ? AND {condition} ORDER BY s.id LIMIT 1"""
 _FIRST_FAULT = _ERROR_OF_RUN.format(index="faults", condition="s.fault")
 _FIRST_FAILED = _ERROR_OF_RUN.format(index="failed_by_parent", condition="s.status = 'error'")
 """Selects the first failed span of a run without faults.
@@ -104,7 +104,7 @@ _FIRST_FAILED = _ERROR_OF_RUN.format(index="failed_by_parent", condition="s.stat
 In such a run, the gateway recorded failed calls that a client recorded too, in another trace.
 """
 _NEWEST_FAILING = """
-    SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors
+    SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors > 0
     ORDER BY start_us DESC LIMIT 1"""
 
 
@@ -247,11 +247,11 @@ def _thread_condition(condition: Condition) -> Sql | None:
 
 def _total_condition(listed: "_ListSql", condition: Condition) -> Sql | None:
     columns = {
-        Field.COST: "iif(g.priced, g.cost_nano, NULL)",
+        Field.COST: "iif(g.priced <> 0, g.cost_nano, NULL)",
         Field.TOKENS: _TOKENS,
-        Field.INPUT: "iif(g.metered OR g.input_tokens, g.input_tokens, NULL)",
-        Field.OUTPUT: "iif(g.metered OR g.output_tokens, g.output_tokens, NULL)",
-        Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
+        Field.INPUT: "iif(g.metered <> 0 OR g.input_tokens <> 0, g.input_tokens, NULL)",
+        Field.OUTPUT: "iif(g.metered <> 0 OR g.output_tokens <> 0, g.output_tokens, NULL)",
+        Field.CACHED: "iif(g.metered <> 0, g.cached_tokens, NULL)",
         Field.DURATION: listed.duration,
         # A thread matches a period if it was active in the period: its last activity is after the
         # beginning of the period, and its start is before the end.
@@ -307,7 +307,7 @@ def _page(
     cursor: str | None = None,
 ) -> Page[T]:
     check_page(limit, offset)
-    register_holds(connection)
+    register_functions(connection)
     name = list_name(listed.name, query, sort)
     after = read_cursor(cursor, name) if cursor else None
     wanted = resolved(connection, query)
@@ -315,7 +315,7 @@ def _page(
     value = {
         SortKey.TIME: listed.time,
         SortKey.DURATION: listed.duration,
-        SortKey.COST: "iif(g.priced, g.cost_nano, NULL)",
+        SortKey.COST: "iif(g.priced <> 0, g.cost_nano, NULL)",
         SortKey.TOKENS: _TOKENS,
     }[sort.key]
     direction = "ASC" if sort.ascending else "DESC"

@@ -1,14 +1,16 @@
 """Sums of the matching spans of segments, by the values of a grouping.
 
-The sums are put into a temporary table, so that SQL can combine them with sums of other spans.
+The sums become rows of SQL, so that SQL can combine them with sums of other spans. In SQLite they
+are put into a temporary table.
 """
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from treadle.database import Connection
+from treadle.database import Connection, PackedText
 from treadle.traces.query.conditions import GroupBy, Grouping, Query, property_of
 from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, COUNTERS
 from treadle.traces.store.queries.conditions import Sql
@@ -80,12 +82,32 @@ def grouped(connection: Connection, by: Grouping, query: Query, bucket_us: int) 
         if property_of(by):
             pairs = [(at, value) for at, value in pairs if value]
         totals.add([_stored(by, value) for _, value in pairs], sums[[at for at, _ in pairs]])
+    if not isinstance(connection, sqlite3.Connection):
+        return _listed(by, totals)
     with _writable(connection):
         connection.execute(_TABLE)
         number = next(_NUMBERS)
         connection.executemany(_INSERT, [(number, v, *sums) for v, sums in totals.rows()])
     columns = f"SELECT value, {COUNTER_COLUMNS} FROM temp.segment_sums WHERE number = ?"
     return Sql(columns, (number,))
+
+
+def _listed(by: Grouping, totals: _Totals) -> Sql:
+    """Return SQL that lists the sums, for engines that can read lists of values."""
+    rows = list(totals.rows())
+    values: list[Any] = [value for value, _ in rows]
+    kind = "bigint" if by is GroupBy.TIME else "text"
+    if by is not GroupBy.TIME:
+        values = [v if isinstance(v, bytes) else str(v).encode() for v in values]
+        values = list(map(PackedText, values))
+    counters = [[sums[at] for _, sums in rows] for at in range(len(COUNTERS))]
+    kinds = ", ".join(["CAST(? AS bigint[])"] * len(COUNTERS))
+    return Sql(
+        f"SELECT value, {COUNTER_COLUMNS}"
+        f" FROM unnest(CAST(? AS {kind}[]), {kinds})"
+        f" AS sums (value, {COUNTER_COLUMNS})",
+        (values, *counters),
+    )
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from treadle.traces.store.queries.conditions import (
     joined,
     key_bounds,
     on_spans,
-    register_holds,
+    register_functions,
     resolved,
 )
 from treadle.traces.store.queries.excerpts import Matches
@@ -63,7 +63,7 @@ def spans_page(
 ) -> Page[ListedSpan]:
     """Return a page of the matching spans. Raises UsageError for a cursor from another list."""
     check_page(limit, offset)
-    register_holds(connection)
+    register_functions(connection)
     name = list_name("spans", query, sort)
     after = read_cursor(cursor, name) if cursor else None
     query = resolved(connection, query)

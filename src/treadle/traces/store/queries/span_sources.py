@@ -184,11 +184,11 @@ def texts_source(connection: Connection, query: Query) -> Source | None:
     matches = [term.match for _, term in terms if term.match is not None]
     if not matches:
         return None
-    found = Sql("texts MATCH ?", (" AND ".join(matches),))
+    found = Sql("words.texts MATCH ?", (" AND ".join(matches),))
     count = _first(
         connection,
         Sql(
-            f"SELECT count(*) FROM (SELECT 1 FROM texts WHERE {found.text}"
+            f"SELECT count(*) FROM (SELECT 1 FROM texts words WHERE {found.text}"
             f" LIMIT {_COUNTED_MATCHES})",
             found.values,
         ),
@@ -197,7 +197,7 @@ def texts_source(connection: Connection, query: Query) -> Source | None:
     return Source(
         Sql("texts words CROSS JOIN spans s ON s.id = words.rowid"),
         count,
-        joined([Sql("words.texts MATCH ?", found.values), *checks]),
+        joined([found, *checks]),
         used=tuple(condition for condition, _ in terms),
         in_time_order=True,
         key="words.rowid",

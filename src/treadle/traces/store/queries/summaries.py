@@ -23,7 +23,7 @@ from treadle.traces.query.conditions import (
 from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
 from treadle.traces.store.percentiles import RANKS, Percentiles, percentiles
 from treadle.traces.store.queries import segment_figures, segment_scan
-from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, register_functions, resolved
 from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.queries.span_pages import conditions, spans_page
 from treadle.traces.store.queries.span_sources import Source, whole_source
@@ -64,7 +64,7 @@ def summary(connection: Connection, query: Query) -> Summary:
     the stored sums give the counts of all spans or of the spans of a period. Only the durations of
     single spans are kept in memory.
     """
-    register_holds(connection)
+    register_functions(connection)
     query = resolved(connection, query)
     source = whole_source(connection, query)
     if segment_scan.can_scan(connection, query, source):

@@ -1,0 +1,123 @@
+"""Words of texts as SQLite's tokenizer finds them, for the text search of other engines.
+
+Text search compares words without case and accents. SQLite's full-text index (FTS5) splits texts
+with its tokenizer `unicode61 remove_diacritics 2`. This module finds the same words, because it
+reads the form of each character from FTS5 itself.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MAX_WORD = 250
+"""The maximum number of characters of a word in the index. Longer words are cut."""
+
+_MAX_INDEX_BYTES = 1_000_000
+"""PostgreSQL limits the words of one text to about this many bytes."""
+_MAX_TOKEN_BYTES = 32_768
+"""The maximum number of bytes of a word in FTS5."""
+_COLUMN_BREAK = "\u2028"
+"""Separates the words of two columns. It is in no word."""
+
+POSTGRES_TEXTS: tuple[str, ...] = (
+    # `texts` has the words of all columns, without positions. `partial` is 1 if it lacks some of
+    # them. `tokens` has all words in order. `folded` has the columns without differences of case.
+    # `tokens` and `folded` are NULL for ASCII texts, because they follow from the columns.
+    """CREATE TABLE texts (
+        rowid bigint PRIMARY KEY, name TEXT, input TEXT, output TEXT,
+        texts tsvector NOT NULL, partial bigint NOT NULL, tokens TEXT, folded text[]
+    )""",
+    # Long values are stored apart, so that a search reads few pages for the keys of its matches.
+    "ALTER TABLE texts SET (toast_tuple_target = 128)",
+    "CREATE INDEX texts_by_word ON texts USING gin (texts)",
+)
+"""The statements that create the table `texts` in PostgreSQL."""
+
+
+class TextColumns(NamedTuple):
+    """The columns of `texts` that PostgreSQL has in addition to the texts themselves."""
+
+    texts: str
+    """The words as the text form of a `tsvector`."""
+    partial: int
+    tokens: str | None
+    folded: list[str] | None
+
+
+class _Letters(dict[int, str]):
+    """Maps each character to its form in a word, to '' for an accent, or to ' ' between words."""
+
+    def __init__(self) -> None:
+        ascii_letters = ((code, chr(code)) for code in range(128))
+        super().__init__((code, c.lower() if c.isalnum() else " ") for code, c in ascii_letters)
+        self._lock = threading.Lock()
+        self._index: sqlite3.Connection | None = None
+
+    def __missing__(self, code: int) -> str:
+        with self._lock:
+            self[code] = letter = self._ask(chr(code))
+        return letter
+
+    def _ask(self, character: str) -> str:
+        """Return the form of a character. FTS5 finds it between two known letters."""
+        if "\ud800" <= character <= "\udfff":
+            return " "
+        if self._index is None:
+            self._index = sqlite3.connect(":memory:", check_same_thread=False)
+            self._index.execute(
+                'CREATE VIRTUAL TABLE texts USING fts5(x, tokenize = "unicode61 remove_diacritics 2")'
+            )
+            self._index.execute("CREATE VIRTUAL TABLE words USING fts5vocab(texts, 'row')")
+        self._index.execute("INSERT INTO texts VALUES (?)", (f"a{character}b",))
+        found = [word for (word,) in self._index.execute("SELECT term FROM words")]
+        self._index.execute("DELETE FROM texts")
+        return found[0][1:-1] if len(found) == 1 else " "
+
+
+_LETTERS = _Letters()
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case and without accents."""
+    found = text.translate(_LETTERS).split()
+    if len(text) > _MAX_TOKEN_BYTES // 4:
+        return [_cut(word) if len(word) > _MAX_TOKEN_BYTES // 4 else word for word in found]
+    return found
+
+
+def in_word(character: str) -> bool:
+    """Return whether a word may contain the character."""
+    return character.translate(_LETTERS) != " "
+
+
+def text_columns(texts: Iterable[str]) -> TextColumns:
+    """Return the further columns of the name, the input and the output of a span."""
+    every = tuple(texts)
+    words = [words_of(text) for text in every]
+    different = {word[:MAX_WORD] for each in words for word in each}
+    partial = 0
+    if sum(map(len, every)) * 4 > _MAX_INDEX_BYTES:
+        different, partial = _fitting(different)
+    listed = " ".join(f"'{word}'" for word in different)
+    if partial:
+        listed += " '-'"  # a query finds these rows by this sign, and then reads their tokens
+    if all(map(str.isascii, every)):
+        return TextColumns(listed, partial, None, None)
+    tokens = _COLUMN_BREAK.join(f" {' '.join(each)} " for each in words)
+    return TextColumns(listed, partial, tokens, [text.casefold() for text in every])
+
+
+def _cut(word: str) -> str:
+    return word.encode()[:_MAX_TOKEN_BYTES].decode(errors="ignore")
+
+
+def _fitting(words: set[str]) -> tuple[set[str], int]:
+    """Return the words that fit into a `tsvector`, and 1 if these are not all words."""
+    size, kept = 0, set[str]()
+    for word in sorted(words):
+        size += len(word.encode()) + 1
+        if size > _MAX_INDEX_BYTES:
+            return kept, 1
+        kept.add(word)
+    return kept, 0
