@@ -15,7 +15,7 @@ from treadle.database import Connection, PackedText, PostgresAddress, Schema, op
 from treadle.traces.query import patterns
 from treadle.traces.store.queries.conditions import register_functions
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 ANY_TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)
 NUMBERS = st.integers(-(1 << 40), 1 << 40)
 QUICK = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -30,8 +30,10 @@ _EVERYWHERE = (
     # `?^` is the parameter of the preceding placeholder.
     (
         r"\b(\w+)\.texts MATCH \?",
-        r"(\1.texts @@ treadle.words_query(?) AND treadle.has_words("
-        r"\1.partial, \1.tokens, \1.name, \1.input, \1.output, ?^))",
+        (
+            r"(\1.texts @@ treadle.words_query(?) AND treadle.has_words("
+            r"\1.partial, \1.tokens, \1.name, \1.input, \1.output, ?^))"
+        ),
     ),
     (r"\bholds\((\w+)\.name\b", r"holds(\1.folded, \1.name"),
     (r"\bIS NOT (?=\?)", "IS DISTINCT FROM "),

@@ -117,7 +117,7 @@ FUNCTIONS: tuple[str, ...] = (
         SELECT (position - 1)::text, treadle.json_text(found[1])
         FROM regexp_matches($1, '{_MEMBER}', 'g') WITH ORDINALITY listed (found, position)
         WHERE left($1, 1) = '['
-        $$""",
+        $$""",  # noqa: S608  (constants)
     """CREATE OR REPLACE FUNCTION treadle.json_member(text, text)
         RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
         AS 'SELECT value FROM treadle.json_each($1) WHERE key = $2'""",

@@ -23,7 +23,7 @@ SEARCH_FUNCTIONS: tuple[str, ...] = (
                 (' ' || name || U&' \2028 ' || input || U&' \2028 ' || output || ' ') COLLATE "C"
             )) ~ ('{_BETWEEN_WORDS}' || replace(found[1], ' ', '{_BETWEEN_WORDS}+')
                 || CASE WHEN found[2] IS NULL THEN '{_BETWEEN_WORDS}' ELSE '' END)
-        ) FROM regexp_matches(query, '"([^"]*)"( \*)?', 'g') found $$""",
+        ) FROM regexp_matches(query, '"([^"]*)"( \*)?', 'g') found $$""",  # noqa: S608  (constants)
     # The index alone finds single words. Phrases and cut words need the words in their order.
     """CREATE OR REPLACE FUNCTION treadle.has_words(
             partial bigint, tokens text, name text, input text, output text, query text

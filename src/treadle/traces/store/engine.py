@@ -18,8 +18,6 @@ class Engine(ABC):
 
     text_tables: tuple[str, ...]
     """The statements that create the table `texts`, which text search reads."""
-    text_key: str
-    """The column of `texts` with the key of the span."""
     triggers: tuple[str, ...]
     """The statements that create the triggers which fill `changed_spans` (`store.segments`)."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from treadle.database import Connection
 from treadle.traces.store import statements
 from treadle.traces.store.engine import Engine, Job
+from treadle.traces.store.text_index import POSTGRES_TEXTS, TextColumns, text_columns
 
 _TRIGGER_FUNCTION = """
     CREATE OR REPLACE FUNCTION record_changed_spans() RETURNS trigger LANGUAGE plpgsql AS '
@@ -24,14 +25,7 @@ _TRIGGER = """
 class PostgresEngine(Engine):
     """The parts of the trace store for PostgreSQL."""
 
-    text_tables = (
-        # `words` are the words that text search compares. `folded` is the text of all columns
-        # without differences of case, for searches of parts of words.
-        """CREATE TABLE texts (
-            id bigint PRIMARY KEY, name TEXT, input TEXT, output TEXT, words tsvector, folded TEXT
-        )""",
-    )
-    text_key = "id"
+    text_tables = POSTGRES_TEXTS
     triggers = (
         _TRIGGER_FUNCTION,
         *(
@@ -43,10 +37,15 @@ class PostgresEngine(Engine):
     def insert_texts(
         self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]
     ) -> None:
-        statements.insert(connection, "INSERT INTO texts (id, name, input, output)", rows)
+        texts: list[tuple[Any, ...]] = [(*row, *text_columns(row[1:])) for row in rows]
+        statements.insert(
+            connection,
+            f"INSERT INTO texts (rowid, name, input, output, {', '.join(TextColumns._fields)})",
+            texts,
+        )
 
     def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:
-        statements.run(connection, "DELETE FROM texts WHERE id IN ({})", keys)
+        statements.run(connection, "DELETE FROM texts WHERE rowid IN ({})", keys)
 
     def columns_of(self, connection: Connection, table: str) -> set[str]:
         found = connection.execute(

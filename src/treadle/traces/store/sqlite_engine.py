@@ -38,7 +38,6 @@ class SqliteEngine(Engine):
         # more segments.
         "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     )
-    text_key = "rowid"
     triggers = tuple(
         _TRIGGER.format(name=event.lower(), event=event, key=key)
         for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
+_TOKENIZER = 'tokenize = "unicode61 remove_diacritics 2"'
+
 MAX_WORD = 250
 """The maximum number of characters of a word in the index. Longer words are cut."""
 
@@ -65,9 +67,7 @@ class _Letters(dict[int, str]):
             return " "
         if self._index is None:
             self._index = sqlite3.connect(":memory:", check_same_thread=False)
-            self._index.execute(
-                'CREATE VIRTUAL TABLE texts USING fts5(x, tokenize = "unicode61 remove_diacritics 2")'
-            )
+            self._index.execute(f"CREATE VIRTUAL TABLE texts USING fts5(x, {_TOKENIZER})")
             self._index.execute("CREATE VIRTUAL TABLE words USING fts5vocab(texts, 'row')")
         self._index.execute("INSERT INTO texts VALUES (?)", (f"a{character}b",))
         found = [word for (word,) in self._index.execute("SELECT term FROM words")]

@@ -122,7 +122,8 @@ def value_counts(
     shown = SHOWN_LABEL if field is Field.LABEL else "TRUE"
     found = connection.execute(
         f"SELECT value, sum(spans) AS many FROM ({rows.text})"
-        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {column} > 0 GROUP BY value HAVING sum(spans) > 0"
+        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {column} > 0"
+        " GROUP BY value HAVING sum(spans) > 0"
         f" ORDER BY {column} > 1, many DESC, value LIMIT ?",
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()

@@ -72,7 +72,11 @@ _FEW_SPANS = 20_000
 _RECENT_SPANS = 2_000
 _MAX_TOTAL = 5_000
 _TOKENS = """
-    iif(g.metered <> 0 OR g.input_tokens <> 0 OR g.output_tokens <> 0, g.input_tokens + g.output_tokens, NULL)"""
+    iif(
+        g.metered <> 0 OR g.input_tokens <> 0 OR g.output_tokens <> 0,
+        g.input_tokens + g.output_tokens,
+        NULL
+    )"""
 
 _NAMES_OF_RUN = """
     SELECT facet, value
