@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, field_valida
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
-from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, UserOnly
+from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, Size, UserOnly
 from treadle.config.traces import TraceSettings
 from treadle.paths import user_config_dir
 
@@ -294,6 +294,10 @@ class BusSettings(Section):
 
     url: Annotated[BusAddress | None, UserOnly()] = Field(default=None, repr=False)
     """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
+    ingest: Annotated[bool, UserOnly()] = False
+    """Whether NATS keeps received spans until a server writes them to the store."""
+    ingest_limit: Annotated[Size, UserOnly()] = "1GB"
+    """Maximum size of the spans that wait in NATS. If they reach it, exporters must try later."""
 
 
 _POSTGRES_SCHEMES = ("postgresql://", "postgres://")

@@ -13,6 +13,7 @@ from treadle.app.background_examination import ActiveRequests, examined, rules_o
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.turns import Turns
 from treadle.clock import SystemClock
+from treadle.config.model import BusSettings
 from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.diagnosis.detectors import Rule
@@ -34,6 +35,7 @@ from treadle.ui.service import Ui
 
 if TYPE_CHECKING:
     from treadle.nats.connection import NatsConnection
+    from treadle.server.replicas.export_stream import ExportStream
 
 _NUMBERS_OF_SERVERS = 2**52
 """The range from which a server in a group draws the number of its first event.
@@ -62,6 +64,8 @@ class ServerState:
     """Media that clients uploaded separately from the spans that refer to them."""
     others: OtherServers | None
     """The other servers of the project. None without the setting `bus.url`."""
+    exports: "ExportStream | None"
+    """The stream for received exports of spans. None unless the setting `bus.ingest` is true."""
 
     @property
     def ingest(self) -> IngestQueue:
@@ -120,7 +124,7 @@ class ServerState:
                 await stack.enter_async_context(refresh_in_background(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(app.stores.experiments, app.bus))
-            ingest, active_requests = None, ActiveRequests()
+            ingest, exports, active_requests = None, None, ActiveRequests()
             most = size_bytes(settings.traces.max_request)
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
@@ -128,6 +132,9 @@ class ServerState:
                 ingest = await stack.enter_async_context(queue)
                 await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
+                if bus is not None and settings.bus.ingest:
+                    opening_stream = _written_from_stream(bus, app, ingest, store, settings.bus)
+                    exports = await stack.enter_async_context(opening_stream)
                 watched = examined(store, settings.traces.detectors, app.clock, active_requests)
                 await stack.enter_async_context(watched)
             ui = Ui(app.ui_store)
@@ -145,7 +152,26 @@ class ServerState:
                 ingest,
                 media,
                 others,
+                exports,
             )
+
+
+@asynccontextmanager
+async def _written_from_stream(
+    bus: "NatsConnection", app: App, queue: IngestQueue, store: TraceStore, settings: BusSettings
+) -> "AsyncIterator[ExportStream]":
+    """Write the exports that wait in a stream to the store, until the context ends."""
+    from treadle.nats.names import ProjectNames
+    from treadle.server.replicas.export_stream import ExportStream
+    from treadle.server.replicas.stream_writer import StreamWriter
+
+    async def examine_store() -> None:
+        await asyncio.to_thread(store.changes, None)
+
+    limit = size_bytes(settings.ingest_limit)
+    stream = ExportStream(bus, ProjectNames(app.stores.project), queue, limit)
+    async with StreamWriter(stream, queue, examine_store, app.clock):
+        yield stream
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Self
+from typing import Self, TypeVar
 
 from treadle.spans.ingest_measures import IngestMeasures
 from treadle.spans.raw_span import RawSpan
@@ -29,6 +29,7 @@ LARGE_BYTES = 8_000_000
 HELD_BYTES = 64_000_000
 """The maximum number of bytes of exports in memory at one time."""
 
+T = TypeVar("T")
 Decode = Callable[[bytes], SpanBatch[RawSpan]]
 
 
@@ -111,6 +112,10 @@ class IngestQueue:
             with self._lock:
                 self._held -= own
 
+    async def check(self, body: bytes, decode: Decode) -> SpanBatch[RawSpan]:
+        """Decode an export without storing it. Raises OtlpError when the body is not an export."""
+        return await self._run(body, decode, body)
+
     async def submit(self, body: bytes, decode: Decode) -> SpanBatch[Span]:
         """Ingest an export. Returns when its spans are safely on disk.
 
@@ -118,10 +123,13 @@ class IngestQueue:
         again.
         """
         self._measures.bytes += len(body)
-        executor = self._small if len(body) < LARGE_BYTES else self._large
-        loop = asyncio.get_running_loop()
-        batch, stored = await loop.run_in_executor(executor, ingest, body, decode, self._store)
+        batch, stored = await self._run(body, ingest, body, decode, self._store)
         if stored is not None:
             with self._measures.commit(len(batch.spans)):
                 await asyncio.wrap_future(stored)
         return batch
+
+    async def _run(self, body: bytes, work: Callable[..., T], *arguments: object) -> T:
+        """Run `work` in the thread for exports of the size of `body`."""
+        executor = self._small if len(body) < LARGE_BYTES else self._large
+        return await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)

@@ -102,12 +102,17 @@ _FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
 async def traces(server: CurrentServer, request: Request) -> Response:
     """Store the spans of an export request.
 
-    The server sends the status 200 only after it has written the spans to disk.
+    The server sends the status 200 only after the spans are on disk. With the setting `bus.ingest`,
+    this is the disk of NATS, and the spans appear a moment later.
     """
 
     async def store(body: bytes, encoding: _Encoding) -> ExportReport:
         most = server.ingest.most_bytes
         decode = await server.media.restoring(body, encoding.decode_spans, most)
+        if server.exports is not None and decode is encoding.decode_spans:
+            accepted = await server.exports.accept(body, encoding.media_type)
+            if accepted is not None:
+                return accepted
         return await server.ingest.submit(body, decode)
 
     return await _answer(server.ingest, request, TRACES, store)

@@ -1,0 +1,186 @@
+"""Keeps received exports of spans in a JetStream stream until a server writes them to the store.
+
+A client gets its response when the stream has the bytes of its request on disk. `StreamWriter`
+takes them from there. The size of the stream is limited, so a full stream refuses requests.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from treadle.nats.connection import REQUEST_SECONDS, NatsConnection
+from treadle.nats.names import ProjectNames
+from treadle.spans.ingest import Decode, IngestQueue
+from treadle.spans.otlp import decode_json, decode_protobuf
+from treadle.spans.raw_span import RawSpan
+from treadle.spans.span_batch import SpanBatch
+from treadle.spans.span_writer import StoreBusyError
+
+if TYPE_CHECKING:
+    from nats.js import JetStreamContext
+
+_log = logging.getLogger(__name__)
+
+TYPE_HEADER = "Content-Type"
+REASON_HEADER = "Treadle-Reason"
+CONSUMER = "writers"
+ACK_SECONDS = 15.0
+"""A message that its writer neither acknowledges nor extends for this time is delivered again."""
+MOST_UNACKNOWLEDGED = 512
+_HEADERS_BYTES = 1_000
+_FAILED_SHARE = 10
+"""The stream of failed exports may have the size of the stream divided by this number."""
+_STREAM_FULL = 10077
+"""The error code of JetStream for a stream that has reached its limit."""
+_STREAM_EXISTS = 10058
+
+
+DECODERS: Mapping[str, Decode] = MappingProxyType(
+    {"application/json": decode_json, "application/x-protobuf": decode_protobuf}
+)
+"""The function that decodes an export, for each media type that a message may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """The exports that wait in the stream, and those that could not be stored."""
+
+    waiting: int
+    waiting_bytes: int
+    failed: int
+
+
+class ExportStream:
+    """The stream of one project. `open` creates it."""
+
+    def __init__(
+        self, connection: NatsConnection, names: ProjectNames, queue: IngestQueue, limit: int
+    ) -> None:
+        """Create a stream of at most `limit` bytes."""
+        self._connection = connection
+        self._queue = queue
+        self._limit = limit
+        self.name = names.stream("exports")
+        self.subject = names.subject("exports")
+        self._failed_name = names.stream("failed_exports")
+        self._failed_subject = names.subject("failed_exports")
+
+    @property
+    def jetstream(self) -> "JetStreamContext":
+        """The interface to JetStream."""
+        return self._connection.jetstream
+
+    async def open(self) -> None:
+        """Create the streams and the consumer, or change their limits. Raises `nats` errors."""
+        from nats.js.api import (
+            AckPolicy,
+            ConsumerConfig,
+            DiscardPolicy,
+            RetentionPolicy,
+            StreamConfig,
+        )
+
+        await self._ensure(
+            StreamConfig(
+                name=self.name,
+                subjects=[self.subject],
+                retention=RetentionPolicy.WORK_QUEUE,
+                discard=DiscardPolicy.NEW,
+                max_bytes=self._limit,
+            )
+        )
+        await self._ensure(
+            StreamConfig(
+                name=self._failed_name,
+                subjects=[self._failed_subject],
+                discard=DiscardPolicy.NEW,
+                max_bytes=self._limit // _FAILED_SHARE,
+            )
+        )
+        await self.jetstream.add_consumer(
+            self.name,
+            ConsumerConfig(
+                durable_name=CONSUMER,
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=ACK_SECONDS,
+                max_deliver=-1,
+                max_ack_pending=MOST_UNACKNOWLEDGED,
+            ),
+        )
+
+    async def accept(self, body: bytes, media_type: str) -> SpanBatch[RawSpan] | None:
+        """Check an export, and put it into the stream.
+
+        Returns the report for the client, or None if the stream cannot take the export at present.
+        The caller then writes the export to the store itself. Raises OtlpError for a malformed
+        export, and StoreBusyError if the stream is full.
+        """
+        if len(body) > self._connection.client.max_payload - _HEADERS_BYTES:
+            return None
+        batch = await self._queue.check(body, DECODERS[media_type])
+        if not batch.spans:
+            return batch
+        return batch if await self._put(body, media_type) else None
+
+    async def keep_failed(self, body: bytes, media_type: str, number: int, reason: str) -> None:
+        """Keep an export that cannot be stored, for a person to look at. Raises `nats` errors.
+
+        `number` is the number of the export in the stream.
+        """
+        headers = {
+            TYPE_HEADER: media_type,
+            REASON_HEADER: json.dumps(reason)[1:-1],  # a header has no line breaks
+            "Nats-Msg-Id": f"{self.name}-{number}",  # so that it is kept only once
+        }
+        await self.jetstream.publish(self._failed_subject, body, headers=headers)
+
+    async def state(self) -> StreamState:
+        """Return the numbers of waiting and failed exports. Raises `nats` errors."""
+        waiting = (await self.jetstream.stream_info(self.name)).state
+        failed = (await self.jetstream.stream_info(self._failed_name)).state
+        return StreamState(waiting.messages, waiting.bytes, failed.messages)
+
+    async def _put(self, body: bytes, media_type: str) -> bool:
+        """Put an export into the stream. Returns False if NATS does not confirm it.
+
+        It may be in the stream nevertheless. If the caller then stores it, it is stored twice,
+        which has no effect.
+        """
+        from nats.errors import Error
+        from nats.js.errors import APIError
+
+        if not self._connection.is_connected:
+            return False
+        try:
+            await self.jetstream.publish(
+                self.subject,
+                body,
+                headers={TYPE_HEADER: media_type},
+                stream=self.name,
+                timeout=REQUEST_SECONDS,
+            )
+        except APIError as error:
+            if error.err_code == _STREAM_FULL:
+                raise StoreBusyError(
+                    "The spans that wait to be stored have reached the limit bus.ingest_limit.",
+                    hint="Send them again later.",
+                ) from None
+            _log.warning("JetStream did not store an export: %s", error)
+            return False
+        except Error as error:
+            _log.warning("JetStream did not store an export: %s", error)
+            return False
+        return True
+
+    async def _ensure(self, config: "object") -> None:
+        from nats.js.errors import APIError
+
+        try:
+            await self.jetstream.add_stream(config)  # type: ignore[arg-type]
+        except APIError as error:
+            if error.err_code != _STREAM_EXISTS:
+                raise
+            await self.jetstream.update_stream(config)  # type: ignore[arg-type]

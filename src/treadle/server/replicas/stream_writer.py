@@ -1,0 +1,234 @@
+"""Writes the exports of a stream to the store. Every server of the project does so.
+
+The writer acknowledges an export after the commit. If it ends before, JetStream delivers the export
+to another writer. An export may therefore be written twice, which has no effect.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from treadle.clock import Clock
+from treadle.errors import StoreError, UsageError
+from treadle.server.replicas.export_stream import (
+    ACK_SECONDS,
+    CONSUMER,
+    DECODERS,
+    TYPE_HEADER,
+    ExportStream,
+)
+from treadle.spans.ingest import IngestQueue
+from treadle.spans.span_writer import StoreBusyError
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+_log = logging.getLogger(__name__)
+
+TRIES = 5
+"""The number of failures of one export, if other exports are stored meanwhile."""
+PATIENT_TRIES = 20
+"""The number of failures of one export, if no other export shows that the store works."""
+MOST_DELIVERIES = 50
+"""The number of deliveries of one export. Above it, the export ends the process that writes it."""
+MOST_IN_FLIGHT = 64
+"""The maximum number of exports that one writer has in memory."""
+_FETCH_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+_LONGEST_RETRY_SECONDS = 30.0
+_LAST_WRITE_SECONDS = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Export:
+    """An export that this writer has taken from the stream."""
+
+    message: "Msg"
+    number: int
+    failures: int = 0
+    stored_before: int = 0
+    """The number of stored exports at the first failure."""
+
+
+class StreamWriter:
+    """Takes exports from the stream until its context ends. Then it writes those it has taken."""
+
+    def __init__(
+        self,
+        stream: ExportStream,
+        queue: IngestQueue,
+        examine_store: Callable[[], Awaitable[object]],
+        clock: Clock,
+    ) -> None:
+        """Create a writer. `examine_store` raises StoreError if the store does not work."""
+        self._stream = stream
+        self._queue = queue
+        self._examine_store = examine_store
+        self._clock = clock
+        self._stored = 0
+        self._in_flight: dict[_Export, asyncio.Task[None]] = {}
+        self._room = asyncio.Event()
+        self.failed = 0
+        """The number of exports that this writer has put away because they cannot be stored."""
+
+    async def __aenter__(self) -> Self:
+        self._tasks = (
+            asyncio.create_task(self._take_all(), name="exports of the stream"),
+            asyncio.create_task(self._extend(), name="exports in flight"),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        taking, extending = self._tasks
+        await _cancel(taking)
+        if self._in_flight:
+            await asyncio.wait(self._in_flight.values(), timeout=_LAST_WRITE_SECONDS)
+        for export, writing in list(self._in_flight.items()):
+            await _cancel(writing)
+            await self._return(export)
+        await _cancel(extending)
+
+    async def _take_all(self) -> None:
+        """Take exports, and begin again after an error of NATS."""
+        from nats.errors import Error
+
+        while True:
+            try:
+                await self._stream.open()
+                await self._take()
+            except (Error, OSError) as error:
+                _log.warning("The stream of exports cannot be read: %s", error)
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _take(self) -> None:
+        from nats.errors import Error
+
+        subscription = await self._stream.jetstream.pull_subscribe_bind(
+            durable=CONSUMER, stream=self._stream.name
+        )
+        try:
+            while True:
+                await self._wait_for_room()
+                room = MOST_IN_FLIGHT - len(self._in_flight)
+                with contextlib.suppress(TimeoutError):  # no export arrived
+                    for message in await subscription.fetch(room, timeout=_FETCH_SECONDS):
+                        self._start(message)
+        finally:
+            # Otherwise JetStream sends the next exports to this subscription.
+            with contextlib.suppress(Error):
+                await subscription.unsubscribe()
+
+    async def _wait_for_room(self) -> None:
+        while len(self._in_flight) > MOST_IN_FLIGHT // 2:
+            self._room.clear()
+            await self._room.wait()
+
+    def _start(self, message: "Msg") -> None:
+        export = _Export(message, message.metadata.sequence.stream)
+        task = asyncio.create_task(self._write(export), name=f"export {export.number}")
+        self._in_flight[export] = task
+        task.add_done_callback(lambda _: self._finish(export))
+
+    def _finish(self, export: _Export) -> None:
+        del self._in_flight[export]
+        self._room.set()
+
+    async def _write(self, export: _Export) -> None:
+        """Store an export and acknowledge it. Put it away if it cannot be stored."""
+        from nats.errors import Error
+
+        deliveries = export.message.metadata.num_delivered
+        reason = f"It was delivered {deliveries} times and never acknowledged."
+        with contextlib.suppress(Error):  # JetStream delivers the export again
+            while deliveries <= MOST_DELIVERIES:
+                try:
+                    await self._store(export)
+                except Exception as error:  # noqa: BLE001  (any export must not end the writer)
+                    reason = str(error) or type(error).__name__
+                    if await self._fail(export, error):
+                        break
+                else:
+                    await export.message.ack()
+                    self._stored += 1
+                    return
+            await self._put_away(export, reason)
+
+    async def _store(self, export: _Export) -> None:
+        decode = DECODERS.get(_type(export.message))
+        if decode is None:
+            raise UsageError("The message has no known content type.")
+        await self._queue.submit(export.message.data, decode)
+
+    async def _fail(self, export: _Export, error: Exception) -> bool:
+        """Wait after a failure. Returns whether the export cannot be stored.
+
+        A failure counts only while the store works.
+        """
+        delay = min(_LONGEST_RETRY_SECONDS, RETRY_SECONDS * 2 ** min(export.failures, 5))
+        _log.warning("The export %d was not stored: %s", export.number, error)
+        if isinstance(error, StoreError) and not await self._store_works(error):
+            await self._clock.sleep(delay)
+            return False
+        if export.failures == 0:
+            export.stored_before = self._stored
+        export.failures += 1
+        others_stored = self._stored > export.stored_before
+        if export.failures >= (TRIES if others_stored else PATIENT_TRIES):
+            return True
+        if not isinstance(error, StoreError) and export.failures >= TRIES:
+            return True
+        await self._clock.sleep(delay)
+        return False
+
+    async def _store_works(self, error: StoreError) -> bool:
+        if isinstance(error, StoreBusyError):
+            return False
+        try:
+            await self._examine_store()
+        except StoreError:
+            return False
+        return True
+
+    async def _put_away(self, export: _Export, reason: str) -> None:
+        message = export.message
+        await self._stream.keep_failed(message.data, _type(message), export.number, reason)
+        await message.term()
+        self.failed += 1
+        _log.error("The export %d cannot be stored: %s", export.number, reason)
+
+    async def _return(self, export: _Export) -> None:
+        """Let JetStream deliver an export to another writer at once."""
+        from nats.errors import Error
+
+        with contextlib.suppress(Error):
+            await export.message.nak()
+
+    async def _extend(self) -> None:
+        """Keep JetStream from delivering the exports in flight to another writer."""
+        from nats.errors import Error
+
+        while True:
+            await self._clock.sleep(ACK_SECONDS / 3)
+            for export in list(self._in_flight):
+                with contextlib.suppress(Error):
+                    await export.message.in_progress()
+
+
+def _type(message: "Msg") -> str:
+    return (message.headers or {}).get(TYPE_HEADER, "")
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    while not task.done():
+        task.cancel()
+        # In Python 3.11, a wait in nats-py can lose the cancellation.
+        await asyncio.wait({task}, timeout=_LAST_WRITE_SECONDS)

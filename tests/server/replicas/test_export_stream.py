@@ -1,0 +1,240 @@
+"""Exports that wait in a stream of a real NATS server until they are written."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from nats.errors import Error
+
+from tests.engines import NatsServer, nats_server
+from tests.server.exports import binary, export, span
+from tests.server.replicas.running import replica, replicas, wait_until
+from treadle.clock import SystemClock
+from treadle.errors import StoreError
+from treadle.ids import new_id
+from treadle.nats.connection import NatsConnection, connect
+from treadle.nats.names import ProjectNames
+from treadle.server.replicas import stream_writer
+from treadle.server.replicas.export_stream import TYPE_HEADER, ExportStream
+from treadle.server.replicas.stream_writer import TRIES, StreamWriter
+from treadle.spans.ingest import IngestQueue
+from treadle.spans.otlp import OtlpError
+from treadle.spans.span import Span
+from treadle.spans.span_writer import NOTHING_REDACTED, StoreBusyError
+
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
+INGEST = {"TREADLE_BUS__INGEST": "true"}
+
+
+@dataclass
+class FakeStore:
+    """Stores spans in memory. It fails for some names, and waits while it is closed."""
+
+    refused: str = "refused"
+    works: bool = True
+    names: list[str] = field(default_factory=list)
+    tries: list[str] = field(default_factory=list)
+    waiting: list[Future[None]] = field(default_factory=list)
+    slow: bool = False
+
+    def write(
+        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
+    ) -> Future[None]:
+        done: Future[None] = Future()
+        names = [span.name for span in spans]
+        self.tries += names
+        if not self.works or self.refused in names:
+            done.set_exception(StoreError("The store refuses it."))
+            return done
+        self.names += names
+        if self.slow:
+            self.waiting.append(done)
+        else:
+            done.set_result(None)
+        return done
+
+    async def examine(self) -> None:
+        if not self.works:
+            raise StoreError("The store is away.")
+
+
+@asynccontextmanager
+async def stream_of(
+    url: str, store: FakeStore, *, limit: int = 10_000_000, project: str | None = None
+) -> AsyncIterator[tuple[NatsConnection, ExportStream, IngestQueue]]:
+    """A stream of a new project, without a writer."""
+    names = ProjectNames(project or f"p{new_id().hex[:20]}")
+    async with (
+        connect(url, name="test") as connection,
+        IngestQueue(store, most_bytes=1_000_000) as queue,
+    ):
+        stream = ExportStream(connection, names, queue, limit)
+        await stream.open()
+        yield connection, stream, queue
+
+
+def writer(stream: ExportStream, queue: IngestQueue, store: FakeStore) -> StreamWriter:
+    return StreamWriter(stream, queue, store.examine, SystemClock())
+
+
+def body(*names: str) -> bytes:
+    spans = [{**span(number), "name": name} for number, name in enumerate(names, 1)]
+    return json.dumps(export(*spans)).encode()
+
+
+async def empty(stream: ExportStream) -> None:
+    """Wait until no export waits."""
+    waiting = 1
+    async with asyncio.timeout(20):
+        while waiting:
+            await asyncio.sleep(0.01)
+            with suppress(Error):  # NATS may be away
+                waiting = (await stream.state()).waiting
+
+
+@pytest.fixture
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_writer, "RETRY_SECONDS", 0.001)
+
+
+async def test_acknowledged_export_is_written_by_any_server(repo: Path, nats: NatsServer) -> None:
+    async with replicas(2, repo, nats.url, **INGEST) as (one, two):
+        assert one.state.exports is not None
+        sent = [export(span(1, trace=1)), export(span(2, trace=1), span(3, trace=2))]
+        for request, server in zip(sent, (one, two), strict=True):
+            for media_type, content in (
+                (JSON, json.dumps(request).encode()),
+                (PROTOBUF, binary(request)),
+            ):
+                answer = await server.http.post(
+                    "/v1/traces", content=content, headers={"Content-Type": media_type}
+                )
+                assert answer.status_code == 200
+                assert answer.headers["content-type"] == media_type
+        await empty(one.state.exports)
+        for server in (one, two):
+            spans = (await server.get("/spans"))["data"]
+            assert sorted(each["span_id"][-1] for each in spans) == ["1", "2", "3"]
+        malformed = await one.http.post("/v1/traces", content=b"{", headers={"Content-Type": JSON})
+        assert malformed.status_code == 400
+        assert (await one.state.exports.state()).failed == 0
+
+
+async def test_large_export_and_export_without_nats_are_written_directly(
+    repo: Path, tmp_path: Path
+) -> None:
+    with nats_server(tmp_path) as bus:
+        async with replica(repo, bus.url, **INGEST) as one:
+            large = json.dumps(export(span(1, text="x" * 2_000_000)))
+            headers = {"Content-Type": JSON}
+            sent = await one.http.post("/v1/traces", content=large, headers=headers)
+            assert sent.status_code == 200
+            assert len((await one.get("/spans"))["data"]) == 1
+            bus.kill()
+            sent = await one.http.post("/v1/traces", content=body("b", "c"), headers=headers)
+            assert sent.status_code == 200
+            assert len((await one.get("/spans"))["data"]) == 2  # a span has two versions
+            bus.start()
+
+
+async def test_full_stream_refuses_exports(nats: NatsServer) -> None:
+    store = FakeStore()
+    async with stream_of(nats.url, store, limit=20_000) as (_, stream, queue):
+        with pytest.raises(StoreBusyError, match=r"bus\.ingest_limit"):  # noqa: PT012
+            for _ in range(1_000):
+                assert await stream.accept(body("a"), JSON) is not None
+        waiting = (await stream.state()).waiting
+        assert waiting > 5
+        async with writer(stream, queue, store):
+            await empty(stream)
+            assert await stream.accept(body("a"), JSON) is not None
+            await empty(stream)
+        assert len(store.names) == waiting + 1
+
+
+async def test_server_reports_a_full_stream_with_a_time_to_retry(
+    repo: Path, nats: NatsServer
+) -> None:
+    limits = {"TREADLE_BUS__INGEST_LIMIT": "500B"}
+    async with replica(repo, nats.url, **INGEST, **limits) as one:
+        assert one.state.exports is not None
+        await empty(one.state.exports)  # the stream is open
+        await one.state.exports.open()
+        answer = await one.http.post(
+            "/v1/traces", content=body("a"), headers={"Content-Type": JSON}
+        )
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"] == "1"
+
+
+async def test_malformed_export_is_refused_before_it_is_acknowledged(nats: NatsServer) -> None:
+    store = FakeStore()
+    async with stream_of(nats.url, store) as (_, stream, _):
+        with pytest.raises(OtlpError):
+            await stream.accept(b'{"resourceSpans": 1}', JSON)
+        assert (await stream.state()).waiting == 0
+
+
+async def test_export_of_a_writer_that_ends_is_delivered_to_another(nats: NatsServer) -> None:
+    store = FakeStore(slow=True)
+    async with stream_of(nats.url, store) as (_, stream, queue):
+        await stream.accept(body("a"), JSON)
+        async with writer(stream, queue, store):
+            await wait_until(lambda: store.names == ["a"])  # it is never acknowledged
+        assert (await stream.state()).waiting == 1
+        store.slow = False
+        async with writer(stream, queue, store):
+            await empty(stream)
+        assert store.names == ["a", "a"]
+
+
+@pytest.mark.usefixtures("_hasty")
+async def test_export_that_cannot_be_stored_is_put_away_and_counted(nats: NatsServer) -> None:
+    store = FakeStore()
+    async with stream_of(nats.url, store) as (connection, stream, queue):
+        headers = {TYPE_HEADER: JSON}
+        await connection.jetstream.publish(stream.subject, b"no export", headers=headers)
+        await connection.jetstream.publish(stream.subject, b"no type")
+        await stream.accept(body("refused"), JSON)
+        async with writer(stream, queue, store) as writing:
+
+            async def send() -> None:
+                while writing.failed < 3:
+                    await stream.accept(body("a"), JSON)
+
+            await asyncio.wait_for(send(), 20)
+            await empty(stream)
+        assert store.tries.count("refused") >= TRIES
+        assert "refused" not in store.names
+        assert await stream.state() == type(await stream.state())(0, 0, 3)
+
+
+@pytest.mark.usefixtures("_hasty")
+async def test_exports_wait_while_the_store_is_away(nats: NatsServer) -> None:
+    store = FakeStore(works=False)
+    async with stream_of(nats.url, store) as (_, stream, queue):
+        await stream.accept(body("a"), JSON)
+        async with writer(stream, queue, store) as writing:
+            await wait_until(lambda: len(store.tries) > 2 * TRIES)
+            store.works = True
+            await empty(stream)
+            assert (store.names, writing.failed) == (["a"], 0)
+
+
+async def test_acknowledged_exports_survive_a_crash_of_nats(tmp_path: Path) -> None:
+    store = FakeStore()
+    with nats_server(tmp_path) as bus:
+        async with stream_of(bus.url, store) as (_, stream, queue):
+            for number in range(20):
+                await stream.accept(body(str(number)), JSON)
+            async with writer(stream, queue, store):
+                bus.kill()
+                bus.start()
+                await empty(stream)
+        assert set(store.names) == {str(number) for number in range(20)}
