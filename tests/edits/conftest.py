@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.system import FakeSystem
+from treadle.app.stores import Stores
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.service import Edits
 
@@ -31,8 +32,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ProposalStore]:
-    store = ProposalStore.open(tmp_path / "data" / "proposals.db")
+def store(both_stores: Stores) -> Iterator[ProposalStore]:
+    store = ProposalStore.open(both_stores.proposals)
     yield store
     store.close()
 

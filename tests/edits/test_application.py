@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.database.notes import encoded
+from treadle.app.stores import Stores
 from treadle.edits.freshness import Freshness
 from treadle.edits.model import EditError, ProposalState
 from treadle.edits.proposal_store import ProposalStore
@@ -143,11 +145,12 @@ _WORKER = """
 import sys
 from pathlib import Path
 from uuid import UUID
+from tests.database.notes import decoded
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
 root, database, *ids = sys.argv[1:]
-edits = Edits(Path(root), ProposalStore.open(Path(database)))
+edits = Edits(Path(root), ProposalStore.open(decoded(database)))
 for each in ids:
     try:
         edits.apply(UUID(each))
@@ -158,7 +161,7 @@ for each in ids:
 
 
 def test_two_processes_can_apply_to_one_file_without_loss(
-    root: Path, edits: Edits, store: ProposalStore
+    root: Path, edits: Edits, both_stores: Stores
 ) -> None:
     """Each edit is in the file or was refused."""
     count = 24
@@ -168,7 +171,7 @@ def test_two_processes_can_apply_to_one_file_without_loss(
         str(edits.stage([ReplaceEdit("a.py", f"value_{n} = 0", f"value_{n} = 1")]).id)
         for n in range(count)
     ]
-    arguments = [sys.executable, "-c", _WORKER, str(root), str(store.folder / "proposals.db")]
+    arguments = [sys.executable, "-c", _WORKER, str(root), encoded(both_stores.proposals)]
     shares = (ids[::2], ids[1::2])
     processes = [
         subprocess.Popen([*arguments, *share], stdout=subprocess.PIPE, text=True)

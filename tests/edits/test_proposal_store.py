@@ -8,6 +8,7 @@ from stat import S_IMODE
 
 import pytest
 
+from treadle.app.stores import Stores
 from treadle.edits.model import ProposalState
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.requests import ReplaceEdit
@@ -16,14 +17,15 @@ from treadle.errors import NotFoundError, StoreError, TreadleError
 
 
 def test_a_proposal_survives_a_restart_and_belongs_to_its_repository(
-    root: Path, edits: Edits, store: ProposalStore
+    root: Path, edits: Edits, both_stores: Stores
 ) -> None:
     (root / "a.py").write_bytes(b"a = \xff1\nb = 2\n")
     staged = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")], turn=3, slot=1)
-    again = ProposalStore.open(store.folder / "proposals.db")
+    again = ProposalStore.open(both_stores.proposals)
     assert Edits(root, again).find("LAST") == staged
     assert again.get(str(staged.id)[:13]) == staged
-    assert S_IMODE((store.folder / "proposals.db").stat().st_mode) == 0o600
+    if isinstance(both_stores.proposals, Path):
+        assert S_IMODE(both_stores.proposals.stat().st_mode) == 0o600
     other = root.parent / "other"
     other.mkdir()
     with pytest.raises(NotFoundError) as error:
@@ -56,11 +58,11 @@ def test_a_proposal_is_never_applied_to_another_copy_of_its_repository(
 
 
 def test_only_one_of_two_concurrent_decisions_is_stored(
-    root: Path, edits: Edits, store: ProposalStore
+    root: Path, edits: Edits, store: ProposalStore, both_stores: Stores
 ) -> None:
     (root / "a.py").write_bytes(b"a = 1\n")
     staged = edits.stage([ReplaceEdit("a.py", "1", "2")])
-    other = ProposalStore.open(store.folder / "proposals.db")
+    other = ProposalStore.open(both_stores.proposals)
     other.replace(staged, replace(staged, state=ProposalState.DENIED))
     with pytest.raises(TreadleError):
         store.replace(staged, replace(staged, state=ProposalState.CONFLICTED))

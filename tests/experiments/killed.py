@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+from tests.experiments.world import PROJECT
 from treadle.app.experiments import open_experiments
 from treadle.app.recorder import Recording
 from treadle.app.stores import Stores
@@ -24,6 +25,11 @@ async def _run(home: Path, base_url: str, batch_id: str) -> None:
     store = TraceStore.open(home / "traces.db")
     recording = Recording(None, store)
     async with open_experiments(
-        store, recording, settings, {}, EventBus(), stores=Stores.of_user()
+        store,
+        recording,
+        settings,
+        {},
+        EventBus(),
+        stores=Stores.of_user(os.environ.get(PROJECT, "default")),
     ) as trying:
         await trying.experiments.run_batch(batch_id)

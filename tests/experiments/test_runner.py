@@ -20,6 +20,8 @@ from treadle.experiments.model import BatchState, Budget, Cell, Progress, run_id
 from treadle.experiments.service import InvalidRequestError
 from treadle.spans.span import SpanStatus
 
+pytestmark = pytest.mark.usefixtures("experiments_engine")
+
 
 def told(prompt: int, completion: int) -> dict[str, Any]:
     return dict(usage(prompt, completion))
@@ -255,7 +257,9 @@ async def test_killed_process_loses_and_repeats_no_run(tmp_path: Path) -> None:
         await _killed(home, provider, planned.id, 4)
         provider.add(Answer("3"), Answer("4"))
         async with world(home, provider) as later:
-            found = later.experiments.batch(planned.id)
+            batch = later.experiments.batch
+            await eventually(lambda: batch(planned.id).state is not BatchState.RUNNING)
+            found = batch(planned.id)
             resumed = await later.experiments.run_batch(planned.id)
     assert found.state is BatchState.INTERRUPTED
     assert found.reason == "The program that ran it ended early."

@@ -21,6 +21,8 @@ from treadle.spans.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import recorded
 from treadle.traces.query import Query, parse_query
 
+pytestmark = pytest.mark.usefixtures("experiments_engine")
+
 SPAN = Span(
     trace_id="t",
     span_id="s",

@@ -1,6 +1,7 @@
 """Experiments with a real gateway, which calls fake providers over HTTP and records in files."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ from treadle.experiments.model import Batch, Cell, Experiment, Item, Outcome, Pl
 from treadle.experiments.service import Experiments
 from treadle.spans.span import Span
 from treadle.traces import TraceStore
+
+PROJECT = "EXPERIMENTS_PROJECT"
+"""The variable with the project of the experiments. The tests of PostgreSQL set it."""
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -72,7 +76,7 @@ async def world(
                 settings(*providers, **gateway),
                 {},
                 EventBus(),
-                stores=Stores.of_user(),
+                stores=Stores.of_user(os.environ.get(PROJECT, "default")),
                 clock=clock,
             ) as trying:
                 yield World(trying.experiments, trying.caller, store)

@@ -14,6 +14,7 @@ import uvicorn
 from tests.fakes.provider import FakeProvider
 from treadle.clock import Clock
 from treadle.config.model import Settings
+from treadle.database import StoreAddress
 from treadle.errors import NotFoundError
 from treadle.events import EventBus
 from treadle.gateway import Gateway
@@ -94,6 +95,7 @@ async def running(
     env: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     recording: bool = True,
+    breakpoints: StoreAddress | None = None,
 ) -> AsyncIterator[Running]:
     """Run a gateway with its data in `folder` until the context is left."""
     await asyncio.to_thread(folder.mkdir, exist_ok=True)
@@ -107,7 +109,7 @@ async def running(
                 env or {},
                 store=store if recording else None,
                 bus=bus,
-                breakpoints=folder / "breakpoints.db",
+                breakpoints=breakpoints or folder / "breakpoints.db",
                 recorder_id=own_id,
                 clock=clock,
             ) as gateway,

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,11 @@ from tests.fakes.clock import FakeClock, settle
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.gateway.running import MESSAGES, Running, eventually, running, settings
+from treadle.app.stores import Stores
+from treadle.database import PostgresAddress, open_database
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import Notice
-from treadle.gateway.breakpoints import Held, HeldState
+from treadle.gateway.breakpoints import SCHEMA, BreakpointStore, Held, HeldState
 
 
 async def held(gateway: Running) -> Held:
@@ -150,11 +151,12 @@ async def test_breakpoints_hold_matching_calls(
 
 
 async def test_breakpoints_survive_a_restart_unlike_held_calls(
-    tmp_path: Path,
+    tmp_path: Path, both_stores: Stores
 ) -> None:
+    address = both_stores.breakpoints
     async with FakeProvider() as provider, httpx2.AsyncClient() as own:
         config = settings(provider)
-        async with running(tmp_path, config) as gateway:
+        async with running(tmp_path, config, breakpoints=address) as gateway:
             points = gateway.gateway.breakpoints
             kept = await points.add(labels=("l",), timeout=60.0, on_expiry="refuse")
             gone = await points.add(model="x")
@@ -173,7 +175,7 @@ async def test_breakpoints_survive_a_restart_unlike_held_calls(
             with pytest.raises(NotFoundError):
                 await points.remove(gone.id)
         await asyncio.gather(calling, return_exceptions=True)
-        async with running(tmp_path, config) as gateway:
+        async with running(tmp_path, config, breakpoints=address) as gateway:
             assert gateway.gateway.breakpoints.all() == [changed]
             (after,) = gateway.gateway.breakpoints.held()
             with pytest.raises(UsageError, match="is no longer held: its state is lost"):
@@ -222,24 +224,27 @@ BAD_ROWS = (
 )
 
 
-async def test_an_unreadable_row_does_not_hide_the_others(tmp_path: Path) -> None:
+async def test_an_unreadable_row_does_not_hide_the_others(
+    tmp_path: Path, both_stores: Stores
+) -> None:
+    address = both_stores.breakpoints
     async with FakeProvider([Answer("a")]) as provider:
         config = settings(provider)
-        async with running(tmp_path, config) as gateway:
+        async with running(tmp_path, config, breakpoints=address) as gateway:
             await gateway.gateway.breakpoints.add(model="other")
             old = await gateway.gateway.breakpoints.add(model="x", labels=("a",))
             calling = asyncio.create_task(gateway.chat(model="fake/other"))
             await gateway.gateway.breakpoints.add(model="fake/other")
             await gateway.gateway.breakpoints.go_on((await held(gateway)).id)
             await calling
-        with closing(sqlite3.connect(tmp_path / "breakpoints.db")) as database, database:
+        with open_database(address, SCHEMA) as opened, opened.transaction() as database:
             half = json.dumps({"id": old.id, "labels": ["\ud800"], "model": "x"})
             database.execute("UPDATE breakpoints SET data = ? WHERE id = ?", (half, old.id))
             for number, row in enumerate(BAD_ROWS):
                 database.execute("INSERT INTO breakpoints VALUES (?, ?)", (f"bad{number}", row))
                 values = (f"bad{number}", "waiting", row)
                 database.execute("INSERT INTO held VALUES (?, ?, ?)", values)
-        async with running(tmp_path, config) as gateway:
+        async with running(tmp_path, config, breakpoints=address) as gateway:
             points = gateway.gateway.breakpoints
             assert points.broken is None
             kept = {each.model: each.labels for each in points.all() if each.id != "b"}
@@ -289,3 +294,23 @@ async def test_memory_has_a_limited_number_of_ended_calls(
             await gateway.gateway.breakpoints.go_on(waiting.id)
             await calling
         assert [each.id for each in gateway.gateway.breakpoints.held()] == [ids[2], ids[1]]
+
+
+WAITING = Held("decided", "b", HeldState.WAITING, "chat", "m", 1, 5, "refuse", "t")
+
+
+def test_calls_that_another_server_may_hold_are_not_lost(both_stores: Stores) -> None:
+    store = BreakpointStore.open(both_stores.breakpoints)
+    for held_id, expires_us in (("expired", 5), ("waiting", 20)):
+        store.save_held(replace(WAITING, id=held_id, expires_us=expires_us))
+    store.save_held(replace(WAITING, state=HeldState.REFUSED))
+    store.save_held(WAITING)  # the task that stores the beginning of a call can be late
+    store.lose_waiting(10)
+    states = {each.id: each.state for each in store.held()}
+    store.close()
+    shared = isinstance(both_stores.breakpoints, PostgresAddress)
+    assert states == {
+        "decided": HeldState.REFUSED,
+        "expired": HeldState.LOST,
+        "waiting": HeldState.WAITING if shared else HeldState.LOST,
+    }

@@ -1,4 +1,4 @@
-"""Saved conversations, in real SQLite files."""
+"""Saved conversations, in real databases."""
 
 import asyncio
 import os
@@ -8,16 +8,18 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.database.notes import encoded
 from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, results, stage, until
-from treadle.database import Schema
+from treadle.app.stores import Stores
+from treadle.database import Schema, StoreAddress, open_database
 from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import CallKey, Notice, SessionFailed, StopReason
@@ -33,7 +35,7 @@ from treadle.llm.messages import (
 )
 from treadle.session import Conversation, ConversationStore, Kind
 from treadle.session.conversation import MessageState, title_of
-from treadle.session.conversations import MIGRATIONS
+from treadle.session.conversations import MIGRATIONS, SCHEMA
 from treadle.session.message_json import decode, encode
 
 text = st.text(st.characters())  # with lone surrogates
@@ -89,6 +91,11 @@ def test_a_damaged_message_is_a_clear_error(kind: str, body: str) -> None:
 
 
 @pytest.fixture
+def address(both_stores: Stores) -> StoreAddress:
+    return both_stores.conversations
+
+
+@pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "conversations.sqlite"
 
@@ -100,15 +107,15 @@ async def add(store: ConversationStore, conversation: Conversation, *messages: M
     await store.append(conversation, first)
 
 
-async def test_a_conversation_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
-    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+async def test_a_conversation_survives_a_round_trip(address: StoreAddress, tmp_path: Path) -> None:
+    async with await ConversationStore.open(address, clock=FakeClock()) as store:
         made = await store.create(tmp_path, "fake/model")
         await add(
             store, made, UserMessage("\n  What is it?\nTell."), AssistantMessage("\ud800 A loom.")
         )
         made.entries[0].stop_reason = StopReason.COMPLETED
         await store.update(made, made.entries[0])
-    async with await ConversationStore.open(path) as store:
+    async with await ConversationStore.open(address) as store:
         loaded = await store.load("last", root=tmp_path)
         assert loaded == made
         assert loaded.title == "What is it?"
@@ -124,10 +131,10 @@ async def test_only_the_owner_can_read_a_new_file(path: Path) -> None:
 
 
 async def test_last_means_the_last_conversation_of_the_repository(
-    path: Path, tmp_path: Path
+    address: StoreAddress, tmp_path: Path
 ) -> None:
     clock = FakeClock()
-    async with await ConversationStore.open(path, clock=clock) as store:
+    async with await ConversationStore.open(address, clock=clock) as store:
         one, two = tmp_path / "one", tmp_path / "two"
         made = []
         for root in (one, one, two):
@@ -144,10 +151,10 @@ async def test_last_means_the_last_conversation_of_the_repository(
 
 
 async def test_conversations_of_agents_and_of_the_assistant_are_separate(
-    path: Path, tmp_path: Path
+    address: StoreAddress, tmp_path: Path
 ) -> None:
     clock = FakeClock()
-    async with await ConversationStore.open(path, clock=clock) as store:
+    async with await ConversationStore.open(address, clock=clock) as store:
         own = await store.create(tmp_path, "m")
         await clock.advance(1)
         made = await store.create(tmp_path, "m", agent="data")
@@ -164,9 +171,9 @@ async def test_conversations_of_agents_and_of_the_assistant_are_separate(
                 await store.delete(str(other.id), root=tmp_path, kind=kind)
 
 
-async def test_references_are_ids_or_unique_prefixes(path: Path, tmp_path: Path) -> None:
+async def test_references_are_ids_or_unique_prefixes(address: StoreAddress, tmp_path: Path) -> None:
     ids = iter([UUID("01234567" + "0" * 24), UUID("01234568" + "0" * 24)])
-    async with await ConversationStore.open(path, ids=lambda: next(ids)) as store:
+    async with await ConversationStore.open(address, ids=lambda: next(ids)) as store:
         first = await store.create(tmp_path, "m")
         await store.create(tmp_path, "m")
         assert (await store.get(str(first.id), root=tmp_path)).id == first.id
@@ -178,8 +185,10 @@ async def test_references_are_ids_or_unique_prefixes(path: Path, tmp_path: Path)
                 await store.get(unknown, root=tmp_path)
 
 
-async def test_a_write_completes_when_its_caller_is_cancelled(path: Path, tmp_path: Path) -> None:
-    async with await ConversationStore.open(path) as store:
+async def test_a_write_completes_when_its_caller_is_cancelled(
+    address: StoreAddress, tmp_path: Path
+) -> None:
+    async with await ConversationStore.open(address) as store:
         made = await store.create(tmp_path, "m")
         writers = [asyncio.ensure_future(add(store, made, UserMessage(str(n)))) for n in range(20)]
         await asyncio.sleep(0)
@@ -190,11 +199,11 @@ async def test_a_write_completes_when_its_caller_is_cancelled(path: Path, tmp_pa
 
 
 async def test_two_writers_of_one_conversation_get_a_clear_error(
-    path: Path, tmp_path: Path
+    address: StoreAddress, tmp_path: Path
 ) -> None:
-    async with await ConversationStore.open(path) as store:
+    async with await ConversationStore.open(address) as store:
         made = await store.create(tmp_path, "m")
-        async with await ConversationStore.open(path) as other:
+        async with await ConversationStore.open(address) as other:
             copy = await other.load(str(made.id), root=tmp_path)
             await add(store, made, UserMessage("mine"))
             with pytest.raises(StoreError, match="at the same time"):
@@ -202,8 +211,8 @@ async def test_two_writers_of_one_conversation_get_a_clear_error(
         assert (await store.load("last", root=tmp_path)).messages == (UserMessage("mine"),)
 
 
-async def test_several_processes_open_a_new_file_at_once(path: Path) -> None:
-    stores = await asyncio.gather(*(ConversationStore.open(path) for _ in range(6)))
+async def test_several_processes_open_a_new_file_at_once(address: StoreAddress) -> None:
+    stores = await asyncio.gather(*(ConversationStore.open(address) for _ in range(6)))
     for store in stores:
         assert await store.list() == ()
         await store.close()
@@ -237,8 +246,8 @@ def test_titles_are_one_short_line() -> None:
     assert title_of("x" * 200) == "x" * 79 + "…"
 
 
-async def test_a_session_is_resumed_from_the_store(path: Path, tmp_path: Path) -> None:
-    async with await ConversationStore.open(path) as store, stage(Echo()) as at:
+async def test_a_session_is_resumed_from_the_store(address: StoreAddress, tmp_path: Path) -> None:
+    async with await ConversationStore.open(address) as store, stage(Echo()) as at:
         made = await store.create(tmp_path, "m")
         first = FakeModel(Say(calls=calls("echo")), Say("Done."))
         await at.session(first, store=store, conversation=made).run("Go")
@@ -250,9 +259,11 @@ async def test_a_session_is_resumed_from_the_store(path: Path, tmp_path: Path) -
         assert [s.turns for s in await store.list()] == [2]
 
 
-async def test_a_cancelled_session_is_saved_with_its_results(path: Path, tmp_path: Path) -> None:
+async def test_a_cancelled_session_is_saved_with_its_results(
+    address: StoreAddress, tmp_path: Path
+) -> None:
     tool = Gate()
-    async with await ConversationStore.open(path) as store, stage(tool) as at:
+    async with await ConversationStore.open(address) as store, stage(tool) as at:
         made = await store.create(tmp_path, "m")
         model = FakeModel(Say(calls=calls("gate", "gate")))
         running = asyncio.ensure_future(at.session(model, store=store, conversation=made).run("Go"))
@@ -267,15 +278,14 @@ async def test_a_cancelled_session_is_saved_with_its_results(path: Path, tmp_pat
 
 
 async def test_a_store_that_breaks_ends_the_session_with_its_error(
-    path: Path, tmp_path: Path
+    address: StoreAddress, tmp_path: Path
 ) -> None:
-    async with await ConversationStore.open(path) as store, stage(Echo()) as at:
+    async with await ConversationStore.open(address) as store, stage(Echo()) as at:
         made = await store.create(tmp_path, "m")
 
         def broken(_: ChatRequest) -> Say:
-            with sqlite3.connect(path) as connection:
+            with open_database(address, SCHEMA) as database, database.use() as connection:
                 connection.execute("DROP TABLE messages")
-            connection.close()
             return Say(calls=calls("echo"))
 
         with pytest.raises(StoreError, match="cannot be read or written"):
@@ -288,6 +298,7 @@ async def test_a_store_that_breaks_ends_the_session_with_its_error(
 _KILLED = """
 import asyncio, sys
 from pathlib import Path
+from tests.database.notes import decoded
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, stage, until
 from treadle.clock import SystemClock
@@ -295,7 +306,7 @@ from treadle.session import ConversationStore
 
 async def main():
     root, gate = Path(sys.argv[1]), Gate()
-    store = await ConversationStore.open(root / "c.sqlite")
+    store = await ConversationStore.open(decoded(sys.argv[2]))
     async with stage(Echo(), gate, clock=SystemClock()) as at:
         made = await store.create(root, "m")
         model = FakeModel(Say(calls=calls("echo")), Say(calls=calls("gate")))
@@ -309,15 +320,20 @@ asyncio.run(main())
 """
 
 
-async def test_everything_before_a_kill_is_saved(tmp_path: Path) -> None:
+async def test_everything_before_a_kill_is_saved(address: StoreAddress, tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _KILLED, str(tmp_path), stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        _KILLED,
+        str(tmp_path),
+        encoded(address),
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"waiting\n"
     os.kill(process.pid, signal.SIGKILL)
     await process.communicate()
-    async with await ConversationStore.open(tmp_path / "c.sqlite") as store, stage() as at:
+    async with await ConversationStore.open(address) as store, stage() as at:
         loaded = await store.load("last", root=tmp_path)
         kinds = [type(m).__name__ for m in loaded.messages]
         assert kinds == ["UserMessage", "AssistantMessage", "ToolMessage", "AssistantMessage"]
@@ -354,14 +370,27 @@ async def test_a_file_of_the_first_version_is_read_as_one_branch(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=12))
 def test_every_branch_survives_a_round_trip(points: list[int]) -> None:
-    asyncio.run(_branches(points))
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_branches(Path(folder) / "c.db", points))
 
 
-async def _branches(points: list[int]) -> None:
+@pytest.mark.slow
+def test_every_branch_survives_a_round_trip_in_postgresql(postgres_url: str) -> None:
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.integers(0, 30), max_size=12))
+    def check(points: list[int]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            stores = Stores(Path(folder), postgres_url, f"p{uuid4().hex[:20]}")
+            asyncio.run(_branches(stores.conversations, points))
+
+    check()
+
+
+async def _branches(address: StoreAddress, points: list[int]) -> None:
     """Add messages and move to any message: each path keeps its messages."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        async with await ConversationStore.open(root / "c.db") as store:
+        async with await ConversationStore.open(address) as store:
             await add(store, await store.create(root, "m"), UserMessage("0"))
             paths = {0: ["0"]}
             for number, point in enumerate(points, 1):
@@ -379,17 +408,16 @@ async def _branches(points: list[int]) -> None:
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
 async def test_a_conversation_with_a_lost_message_can_continue(
-    path: Path, tmp_path: Path, lost: int
+    address: StoreAddress, tmp_path: Path, lost: int
 ) -> None:
     asked = AssistantMessage(calls=(ToolCall(CallKey(0, 0), "c1", "echo", "{}", "fake"),))
     whole = (UserMessage("?"), asked, ToolMessage(CallKey(0, 0), "{}"), AssistantMessage("Yes."))
-    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+    async with await ConversationStore.open(address, clock=FakeClock()) as store:
         made = await store.create(tmp_path, "fake/model")
         await add(store, made, *whole)
-    with sqlite3.connect(path) as connection:
+    with open_database(address, SCHEMA) as database, database.use() as connection:
         connection.execute("DELETE FROM messages WHERE position = ?", (lost,))
-    connection.close()
-    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+    async with await ConversationStore.open(address, clock=FakeClock()) as store:
         found = await store.load("last", root=tmp_path)
         assert found.messages == (*whole[:lost], *whole[lost + 1 :])
         await add(store, found, UserMessage("And?"))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.clock import FakeClock, settle
 from tests.tools.samples import Change, NoArguments, SessionCaller, Touch
+from treadle.app.stores import Stores
 from treadle.config.model import ApprovalSettings
 from treadle.errors import StoreError
 from treadle.events import Event, EventBus, Outcome
@@ -181,8 +182,8 @@ async def test_a_denial_passes_the_words_of_the_person_to_the_model(root: Path) 
         assert words == ["use the other file", None]
 
 
-async def test_an_answer_is_valid_for_its_scope(root: Path, tmp_path: Path) -> None:
-    store = GrantStore(tmp_path / "data" / "approvals.db")
+async def test_an_answer_is_valid_for_its_scope(root: Path, both_stores: Stores) -> None:
+    store = GrantStore(both_stores.approvals)
     async with gate(root, store=store) as at:
         with at.approvals.allow_questions():
             done(await at.answered(ApprovalScope.ONCE, paths=["a"]))
@@ -394,13 +395,14 @@ async def test_an_answer_that_cannot_be_stored_is_valid_for_the_session(
         GrantStore(tmp_path / "a.db").remember(root, [Grant("change", "\udcff")], 0)
 
 
-def test_only_the_owner_can_read_the_grants(tmp_path: Path) -> None:
-    store = GrantStore(tmp_path / "approvals.db")
+def test_grants_are_kept_and_revoked(both_stores: Stores, tmp_path: Path) -> None:
+    address = both_stores.approvals
+    store = GrantStore(address)
     assert store.list_grants(tmp_path) == []
-    assert not (tmp_path / "approvals.db").exists()
+    assert not isinstance(address, Path) or not address.exists()
     for at_us in (5, 6):
         store.remember(tmp_path, [Grant("a", "p"), Grant("a", "", "c")], at_us)
-    assert (tmp_path / "approvals.db").stat().st_mode & 0o777 == 0o600
+    assert not isinstance(address, Path) or address.stat().st_mode & 0o777 == 0o600
     assert [(str(each.grant), each.granted_us) for each in store.list_grants(tmp_path)] == [
         ("a p", 5), ("a c", 5)
     ]  # fmt: skip

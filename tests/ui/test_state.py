@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.clock import HastyClock
+from treadle.app.stores import Stores
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events import EventBus
 from treadle.events.changes import UiChanged, UiRequested
@@ -23,8 +24,8 @@ from treadle.ui.store import CONNECTED_US, UiStore
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[UiStore]:
-    opened = UiStore(tmp_path / "data" / "ui.db")
+def store(both_stores: Stores) -> Iterator[UiStore]:
+    opened = UiStore(both_stores.ui)
     yield opened
     opened.close()
 
@@ -34,7 +35,7 @@ def test_file_is_created_at_first_use(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_state_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
+def test_state_survives_a_restart(store: UiStore, both_stores: Stores) -> None:
     assert store.state() == UiState()
     change = Change(
         location="/traces/a?span=b",
@@ -44,7 +45,7 @@ def test_state_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
     )
     shown = store.change(change, by="tab", now_us=1)
     store.close()
-    again = UiStore(tmp_path / "data" / "ui.db")
+    again = UiStore(both_stores.ui)
     assert again.state() == shown
     assert shown == UiState(
         revision=1,
@@ -55,7 +56,8 @@ def test_state_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
         collapsed_span_ids=("s2", "s1"),
     )
     again.close()
-    assert (tmp_path / "data" / "ui.db").stat().st_mode & 0o077 == 0
+    if isinstance(both_stores.ui, Path):
+        assert both_stores.ui.stat().st_mode & 0o077 == 0
 
 
 def test_equal_state_is_not_a_change(store: UiStore) -> None:
@@ -128,7 +130,7 @@ async def test_request_waits_for_a_limited_time(store: UiStore) -> None:
 
 
 async def test_page_receives_a_request_through_the_file_and_answers_once(
-    store: UiStore, tmp_path: Path
+    store: UiStore, both_stores: Stores
 ) -> None:
     bus = EventBus()
     ui = Ui(store)
@@ -136,7 +138,8 @@ async def test_page_receives_a_request_through_the_file_and_answers_once(
     async with UiFeed(store, bus) as feed, feed.attended("old"), feed.attended("tab"):
         await ui.change(Change(location="/runs"), by="tab")
         with bus.subscribe(UiRequested, UiChanged) as events:
-            elsewhere = Ui(UiStore(tmp_path / "data" / "ui.db"))  # in the role of another process
+            other_store = UiStore(both_stores.ui)
+            elsewhere = Ui(other_store)  # in the role of another process
             asking = asyncio.create_task(
                 elsewhere.ask(NavigateTo(url="/threads"), request_id=request_id)
             )
@@ -159,6 +162,7 @@ async def test_page_receives_a_request_through_the_file_and_answers_once(
         assert await ui.answer(asked.ui_id, answer)
         assert not await ui.answer(asked.ui_id, answer)
         assert await asking == Reply("tab", answer)
+    other_store.close()
     assert await ui.pages() == ()
 
 

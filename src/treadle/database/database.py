@@ -50,6 +50,14 @@ class Database(ABC):
         """The local folder for files that belong to the store, such as locks of this machine."""
 
     @property
+    def machine(self) -> str:
+        """The id of this machine if several machines can share the database, otherwise empty.
+
+        Records about local files store it.
+        """
+        return ""
+
+    @property
     @abstractmethod
     def exists(self) -> bool:
         """Whether the database has been created. A database is created at its first use."""
@@ -99,6 +107,18 @@ class Database(ABC):
 
         The result is None if the engine has no such number.
         """
+
+    @abstractmethod
+    def hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold the lock `name` while the context is active.
+
+        The value of the context is whether the lock is held. It is False if another holder, in this
+        process or another one, already has the lock. The lock ends with its process.
+        """
+
+    @abstractmethod
+    def is_held(self, name: str) -> bool:
+        """Whether a process holds the lock `name`."""
 
     @abstractmethod
     def size(self) -> int:

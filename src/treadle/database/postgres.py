@@ -9,15 +9,23 @@ SQLite admits one writer at a time, and stores rely on it. `BEGIN IMMEDIATE` tak
 of the schema, so transactions that write run one after another here too.
 """
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Connection, transaction
 from treadle.database.database import Database
-from treadle.database.postgres_connection import PostgresConnection, as_sqlite_errors, pool_of
+from treadle.database.postgres_connection import (
+    PostgresConnection,
+    as_sqlite_errors,
+    lock_key,
+    pool_of,
+)
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_tables import (
     StoredVersion,
@@ -34,11 +42,16 @@ from treadle.database.postgres_tables import (
 )
 from treadle.database.schema import Schema
 from treadle.errors import StoreError, TreadleError
+from treadle.owner_only import private_folder
 
 _MAX_NAMED_TABLES = 3
 _SCRATCH = "treadle_examination"
 """The schema in which `examine` creates tables for a comparison. It is never committed."""
 _DENIED = "42501"
+_IS_HELD = """
+    SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (classid::bigint << 32 | objid::bigint) = %s)"""
 
 
 class PostgresDatabase(Database):
@@ -55,6 +68,18 @@ class PostgresDatabase(Database):
     @property
     def folder(self) -> Path:
         return self.address.folder
+
+    @property
+    def machine(self) -> str:
+        path = self.address.folder / "machine"
+        if not path.exists():
+            private_folder(path.parent)
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+                file.write(uuid4().hex)
+            with suppress(FileExistsError):  # another process has created it meanwhile
+                os.link(file.name, path)
+            Path(file.name).unlink()
+        return path.read_text()
 
     @property
     def exists(self) -> bool:
@@ -96,6 +121,26 @@ class PostgresDatabase(Database):
 
     def change_number(self, connection: Connection) -> None:
         assert isinstance(connection, PostgresConnection)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[bool]:
+        key = lock_key(f"{self.address.schema}/{name}")
+        with self._used() as connection:  # no other holder uses this connection meanwhile
+            with as_sqlite_errors():
+                row = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
+            held = row is not None and bool(row[0])
+            try:
+                yield held
+            finally:
+                if held and connection.is_alive:
+                    with as_sqlite_errors():
+                        connection.raw.execute("SELECT pg_advisory_unlock(%s)", (key,))
+
+    def is_held(self, name: str) -> bool:
+        key = lock_key(f"{self.address.schema}/{name}")
+        with self._used() as connection, as_sqlite_errors():
+            row = connection.raw.execute(_IS_HELD, (key,)).fetchone()
+            return row is not None and bool(row[0])
 
     def size(self) -> int:
         with self._used() as connection:

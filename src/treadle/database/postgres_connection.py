@@ -4,6 +4,7 @@ A connection raises the errors of `sqlite3`, so a store handles one set of excep
 not contain the password of the server.
 """
 
+import atexit
 import re
 import select
 import sqlite3
@@ -35,7 +36,14 @@ PROJECT_SETTING = "treadle.project"
 _CONNECT_SECONDS = 10
 _LOST_SECONDS = 30
 """The seconds after which a connection to a server that does not answer counts as lost."""
+_ABANDONED_SECONDS = 300
+"""The seconds after which the server ends a transaction whose process has stopped."""
 _MAX_IDLE = 16
+_SERVER_LIMITS = f"""SELECT set_config('tcp_keepalives_idle', '{_LOST_SECONDS}', false),
+    set_config('tcp_keepalives_interval', '{_LOST_SECONDS // 3}', false),
+    set_config('tcp_keepalives_count', '3', false),
+    set_config('tcp_user_timeout', '{_LOST_SECONDS * 1000}', false),
+    set_config('idle_in_transaction_session_timeout', '{_ABANDONED_SECONDS * 1000}', false)"""
 
 _LOCK_TIMEOUT = "55P03"
 _TIMEOUT = "57014"
@@ -198,6 +206,8 @@ class Pool:
         except psycopg.ProgrammingError:  # its message can contain the password
             raise sqlite3.OperationalError("the setting is not a valid address") from None
         adapt(raw)
+        # The server releases the locks of a machine that disappears, instead of waiting for hours.
+        raw.execute(_SERVER_LIMITS)
         return raw
 
     def _assign(
@@ -228,9 +238,22 @@ class Pool:
                     return
         connection.raw.close()
 
+    def close(self) -> None:
+        """Close the idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.raw.close()
+
 
 _pools: dict[str, Pool] = {}
 _pools_lock = threading.Lock()
+
+
+@atexit.register
+def _close_pools() -> None:
+    for pool in _pools.values():
+        pool.close()
 
 
 def pool_of(url: str) -> Pool:

@@ -103,6 +103,27 @@ class SqliteDatabase(Database):
         (number,) = connection.execute("PRAGMA data_version").fetchone()
         return int(number)
 
+    @contextmanager
+    def hold(self, name: str) -> Iterator[bool]:
+        from treadle.file_lock import lock_file, unlock_file
+
+        path = self._lock_path(name)
+        file = lock_file(path)
+        try:
+            yield file is not None
+        finally:
+            if file is not None:
+                unlock_file(path, file)
+
+    def is_held(self, name: str) -> bool:
+        if not self._lock_path(name).exists():
+            return False
+        with self.hold(name) as held:
+            return not held
+
+    def _lock_path(self, name: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.running") / name
+
     def size(self) -> int:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())

@@ -66,6 +66,8 @@ _MIGRATIONS = (
     """,
     "ALTER TABLE proposals ADD COLUMN undone TEXT NOT NULL DEFAULT '[]';",
     "ALTER TABLE proposals ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]';",
+    # The machine whose files are written. It is empty in a SQLite file, which has one machine.
+    "ALTER TABLE journal ADD COLUMN machine TEXT NOT NULL DEFAULT '';",
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
@@ -127,6 +129,7 @@ class ProposalStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         """Callers use the method `open` to create a store."""
         self.folder = database.folder
+        self._machine = database.machine
         self._database = database
         self._clock = clock
 
@@ -230,14 +233,16 @@ class ProposalStore:
             self._check_idle(connection, former.id)
             self._check_same(connection, former)
             connection.execute(
-                "INSERT INTO journal (proposal_id, root, goal, changes, written, temporaries)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO journal"
+                " (proposal_id, root, goal, changes, written, temporaries, machine)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     str(entry.proposal_id),
                     storable_text(former.root),
                     entry.goal,
                     *_encode_applied(entry.applied),
                     json.dumps(entry.temporaries),
+                    self._machine,
                 ),
             )
 
@@ -259,12 +264,15 @@ class ProposalStore:
             return self._update(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
-        """The journal of the repository at `root`: interrupted writes and writes in progress."""
+        """The journal of the repository at `root`: interrupted writes and writes in progress.
+
+        Writes of other machines are left out, because their files are not on this machine.
+        """
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
-                " WHERE root = ?",
-                (_root_text(root),),
+                " WHERE root = ? AND machine = ?",
+                (_root_text(root), self._machine),
             ).fetchall()
             return tuple(
                 JournalEntry(

@@ -1,20 +1,17 @@
 """Makes the runs of a batch that have no outcome, and stores each outcome immediately.
 
 A cell is the position of a run in its batch. The runs alternate between the variants, so that a
-slow period of a provider affects all variants equally. A batch is running while a process locks its
-lock file. The system releases the lock when that process ends.
+slow period of a provider affects all variants equally. A batch is running while a process holds
+its lock. The lock ends with that process.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from treadle.clock import Clock
-from treadle.errors import UsageError
 from treadle.experiments.caller import LABEL, Caller, CallRequest
 from treadle.experiments.model import (
     Batch,
@@ -30,7 +27,6 @@ from treadle.experiments.model import (
 )
 from treadle.experiments.requests import body_of, document_of
 from treadle.experiments.store import ExperimentStore
-from treadle.file_lock import lock_file, unlock_file
 from treadle.traces.amounts import cost as cost_text
 
 _POLL_SECONDS = 0.3
@@ -94,17 +90,12 @@ class _Run:
 
 
 class Runner:
-    """Runs batches. `locks` is the folder with the lock files of running batches."""
+    """Runs batches."""
 
-    def __init__(self, store: ExperimentStore, caller: Caller, clock: Clock, locks: Path) -> None:
+    def __init__(self, store: ExperimentStore, caller: Caller, clock: Clock) -> None:
         self._store = store
         self._caller = caller
         self._clock = clock
-        self._locks = locks
-
-    def is_running(self, batch_id: str) -> bool:
-        """Whether a process runs the batch."""
-        return _is_locked(self._locks / batch_id)
 
     async def run(
         self,
@@ -119,7 +110,7 @@ class Runner:
         Cancelling this call cancels the batch. Completed runs stay stored. Raises UsageError if
         another call runs the batch, and StoreError if an outcome cannot be stored.
         """
-        with _locked(self._locks / batch.id):
+        with self._store.running(batch.id):
             outcomes = dict(batch.outcomes)
             for cell in again:
                 outcomes.pop(cell, None)
@@ -211,25 +202,3 @@ class Runner:
             await self._clock.sleep(_POLL_SECONDS)
             if await asyncio.to_thread(self._store.is_cancelling, run.batch.id):
                 run.stop(BatchState.CANCELLED)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Lock the file at `path`. Raises UsageError if the file is already locked."""
-    file = lock_file(path)
-    if file is None:
-        raise UsageError("This batch is running.", hint="Wait until it ends, or cancel it first.")
-    try:
-        yield
-    finally:
-        unlock_file(path, file)
-
-
-def _is_locked(path: Path) -> bool:
-    if not path.exists():
-        return False
-    try:
-        with _locked(path):
-            return False
-    except UsageError:
-        return True

@@ -103,8 +103,7 @@ class Experiments:
         self._caller = caller
         self._clock = clock or SystemClock()
         self._ids = ids
-        locks = store.folder / "experiments.db.running"
-        self._runner = Runner(store, caller, self._clock, locks)
+        self._runner = Runner(store, caller, self._clock)
 
     def among(self, traces: RecordedCalls) -> "Experiments":
         """The experiments for a user who may read only `traces`.
@@ -423,7 +422,7 @@ class Experiments:
         return replace(experiment, versions=(*experiment.versions, version))
 
     def _batch_with_current_state(self, batch: Batch) -> Batch:
-        if batch.state is BatchState.RUNNING and not self._runner.is_running(batch.id):
+        if batch.state is BatchState.RUNNING and not self._store.is_running(batch.id):
             # The batch may have finished since it was read.
             batch = self._store.batch(batch.id)
             if batch.state is BatchState.RUNNING:

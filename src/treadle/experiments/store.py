@@ -1,7 +1,8 @@
 """Stores experiments in a SQLite file. Each write is on disk before its method returns."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -64,7 +65,7 @@ _BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason
 _LAST_BATCH = """SELECT b.id, b.created_us, b.state, b.plan,
     (SELECT count(*) FROM items i WHERE i.experiment = b.experiment),
     (SELECT count(outcome) FROM runs r WHERE r.batch = b.id),
-    (SELECT count(json_extract(outcome, '$.error')) FROM runs r WHERE r.batch = b.id)
+    (SELECT count(*) FROM runs r WHERE r.batch = b.id AND instr(outcome, '"error": null') = 0)
     FROM batches b WHERE b.experiment = ? ORDER BY b.id DESC LIMIT 1"""
 
 
@@ -81,7 +82,6 @@ class ExperimentStore:
         it.
         """
         self._database = open_database(address, SCHEMA)
-        self.folder = self._database.folder
 
     def close(self) -> None:
         """Close the file if it is open."""
@@ -272,9 +272,28 @@ class ExperimentStore:
         """Store the outcome of a run."""
         with self._database.transaction() as connection:
             connection.execute(
-                "REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (batch, variant, item, repeat) DO UPDATE SET"
+                " outcome = excluded.outcome",
                 (batch_id, cell.variant, cell.item, cell.repeat, _dump(outcome)),
             )
+
+    @contextmanager
+    def running(self, batch_id: str) -> Iterator[None]:
+        """Mark the batch as running while the context is active.
+
+        Raises UsageError if another call, in this process or another one, runs the batch.
+        """
+        with self._database.hold(batch_id) as held:
+            if not held:
+                raise UsageError(
+                    "This batch is running.", hint="Wait until it ends, or cancel it first."
+                )
+            yield
+
+    def is_running(self, batch_id: str) -> bool:
+        """Whether a process runs the batch."""
+        return self._database.is_held(batch_id)
 
     def unfinished_runs(self, batch_id: str) -> set[Cell]:
         """The runs that started and have no outcome."""
@@ -292,7 +311,10 @@ class ExperimentStore:
         cell = judgement.cell
         with self._database.transaction() as connection:
             connection.execute(
-                "REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (batch, variant, item, repeat, base, model, criteria, swapped)"
+                " DO UPDATE SET winner = excluded.winner, reason = excluded.reason,"
+                " trace_id = excluded.trace_id, span_id = excluded.span_id",
                 (batch_id, cell.variant, cell.item, cell.repeat, judgement.base, judgement.model,
                  judgement.criteria, judgement.swapped, judgement.winner.value, judgement.reason,
                  judgement.trace_id, judgement.span_id),

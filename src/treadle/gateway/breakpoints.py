@@ -130,7 +130,12 @@ class BreakpointStore:
     def save(self, breakpoint_: Breakpoint) -> None:
         """Store a breakpoint. It replaces a stored breakpoint with the same id."""
         data = json.dumps(asdict(breakpoint_))
-        self._write("REPLACE INTO breakpoints VALUES (?, ?)", breakpoint_.id, data)
+        self._write(
+            "INSERT INTO breakpoints VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " data = excluded.data",
+            breakpoint_.id,
+            data,
+        )
 
     def delete(self, breakpoint_id: str) -> None:
         self._write("DELETE FROM breakpoints WHERE id = ?", breakpoint_id)
@@ -140,17 +145,26 @@ class BreakpointStore:
         return list(_valid(Held, self._read("SELECT data FROM held ORDER BY id DESC")))
 
     def save_held(self, held: Held) -> None:
-        """Store the current state of a held call."""
+        """Store the current state of a held call. A call that no longer waits does not change."""
         data = json.dumps(asdict(held))
-        self._write("REPLACE INTO held VALUES (?, ?, ?)", held.id, held.state.value, data)
+        self._write(
+            "INSERT INTO held VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " state = excluded.state, data = excluded.data WHERE held.state = 'waiting'",
+            held.id,
+            held.state.value,
+            data,
+        )
 
     def lose_waiting(self, now_us: int) -> None:
         """Mark the waiting calls as lost, since no client waits for them after a restart.
 
-        All but the newest held calls are deleted.
+        If several machines share the store, another server may still hold a call until its time
+        limit passes. All but the newest held calls are deleted.
         """
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
         for held in _valid(Held, rows):
+            if self._database.machine and held.expires_us > now_us:
+                continue
             self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
         self._write(
             "DELETE FROM held WHERE id NOT IN (SELECT id FROM held ORDER BY id DESC LIMIT ?)", _KEPT

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from treadle.database import Connection, StoreAddress, open_database
+from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.events.changes import ExperimentChanged
 from treadle.experiments.store import SCHEMA, parse_plan
@@ -80,11 +81,11 @@ class _Feed:
         self._connection: Connection | None = None
         self._version: int | None = None
         self._seen: dict[_Key, _Seen] = {}
-        self._missing = not self._database.exists
+        self._first = True
+        self._missing = self._is_missing()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._drop_connection()
 
     def changes(self) -> Mapping[_Key, _Seen]:
         """Return the changes since the previous call.
@@ -93,12 +94,24 @@ class _Feed:
         a file that was created after this object: all its content is new. The result is also empty
         if the file cannot be read.
         """
-        if self._connection is None and not self._database.exists:
+        if self._connection is None and self._is_missing():
             return {}
         try:
             return self._read_changes()
-        except sqlite3.Error:  # another process is creating the file, or has locked it
+        except sqlite3.Error:  # another process has locked the store, or the server is away
+            self._drop_connection()
             return {}
+
+    def _is_missing(self) -> bool:
+        try:
+            return not self._database.exists
+        except StoreError:  # the server is away
+            return False
+
+    def _drop_connection(self) -> None:
+        connection, self._connection, self._version = self._connection, None, None
+        if connection is not None:
+            connection.close()
 
     def _read_changes(self) -> dict[_Key, _Seen]:
         if self._connection is None:
@@ -107,7 +120,7 @@ class _Feed:
         if version is not None and version == self._version:
             return {}
         now = _state(self._connection)
-        first = self._version is None and not self._missing
+        first, self._first = self._first and not self._missing, False
         before, self._seen, self._version = self._seen, now, version
         if first:
             return {}

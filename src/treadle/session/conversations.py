@@ -233,7 +233,7 @@ class ConversationStore:
 
         `root` selects the conversations of one repository.
         """
-        where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
+        where, values = ("root = ?", (_storable(root),)) if root else ("TRUE", ())
         return await self._database.run(lambda db: self._summaries(db, where, values, limit, kind))
 
     async def get(

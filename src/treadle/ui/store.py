@@ -251,7 +251,10 @@ class UiStore:
                     hint="Choose another name, or change that view.",
                 )
             connection.execute(
-                "REPLACE INTO views VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO views VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+                " screen = excluded.screen, name = excluded.name, query = excluded.query,"
+                " search = excluded.search, columns = excluded.columns,"
+                " updated_us = excluded.updated_us",
                 (view.id, view.screen, redact(view.name), redact(view.query), redact(view.search),
                  json.dumps(view.columns), view.updated_us),
             )  # fmt: skip
