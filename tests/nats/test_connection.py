@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines import NatsServer, free_port, nats_server
 from treadle.errors import ConfigError
-from treadle.nats.connection import BusError, connect
+from treadle.nats.connection import BusError, answered, connect
 from treadle.nats.names import ProjectNames
 
 PASSWORD = "hunter2swordfish"
@@ -83,3 +83,14 @@ def test_invalid_project_has_no_names(project: str) -> None:
 def test_text_with_separators_is_not_part_of_a_subject(token: str) -> None:
     with pytest.raises(ValueError, match="cannot be part of a subject"):
         ProjectNames().subject("calls", token)
+
+
+async def test_answer_does_not_hide_a_cancellation() -> None:
+    """Before Python 3.12, `wait_for` returns an answer in place of a cancellation."""
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(answered(asyncio.wait_for(answer, 60)))
+    await asyncio.sleep(0)
+    answer.set_result("late")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -132,11 +132,12 @@ class Team:
         await within(worker.wait_until_offered())
         return worker
 
-    async def process(self, name: str) -> "asyncio.subprocess.Process":
+    async def process(self, name: str, *, max_calls: int = 4) -> "asyncio.subprocess.Process":
         """Start a worker in a process of its own."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.workers.process", self.nats.url, self.project,
-            str(self.root), str(self.log), name, json.dumps(asdict(self.timing)),
+            str(self.root), str(self.log), name, str(max_calls),
+            json.dumps(asdict(self.timing)),
             stdout=asyncio.subprocess.PIPE, cwd=REPOSITORY_ROOT,
         )  # fmt: skip
 

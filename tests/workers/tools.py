@@ -33,6 +33,8 @@ class NoteArguments(Arguments):
     text: str = ""
     until: str | None = None
     """The path of a file. The run ends when the file exists."""
+    seconds: float = 0.0
+    """The time that the run takes at least."""
     size: int = 0
     """The length of the text in the result."""
 
@@ -59,6 +61,8 @@ class _Noting(Tool[NoteArguments, NoteResult]):
     async def run(self, arguments: NoteArguments, context: ToolContext) -> NoteResult:
         self._note(f"begin {self.name} {arguments.text}")
         await context.report(f"working on {arguments.text}")
+        if arguments.seconds:
+            await context.clock.sleep(arguments.seconds)
         if arguments.until is not None:
             await appearance(Path(arguments.until))
         self._note(f"end {self.name} {arguments.text}")

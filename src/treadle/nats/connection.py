@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from treadle.errors import ConfigError, TreadleError
 from treadle.urls import without_credentials
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nats.js import JetStreamContext
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 START_SECONDS = 5.0
 """The maximum time of the first connection in seconds."""
@@ -143,6 +145,20 @@ async def connect(
             await starting
         with suppress(Error, OSError, TimeoutError):
             await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+
+
+async def answered(request: Awaitable[T]) -> T:
+    """Await a request of the client, and raise CancelledError if this task was cancelled meanwhile.
+
+    The client uses `asyncio.wait_for`. Before Python 3.12, that function drops a cancellation that
+    arrives together with the answer. The task would then continue for ever.
+    """
+    try:
+        return await request
+    finally:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
 
 
 class _Attempts:

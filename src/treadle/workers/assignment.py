@@ -14,7 +14,7 @@ from treadle.events.bus import Envelope
 from treadle.events.encoding import event_json
 from treadle.events.types import Effect, ErrorKind, ToolFailure
 from treadle.json_records import JsonMismatchError
-from treadle.nats.connection import NatsConnection
+from treadle.nats.connection import NatsConnection, answered
 from treadle.nats.names import ProjectNames
 from treadle.tools.approvals.gate import question_about
 from treadle.tools.approvals.question import Decision, Policy, Question
@@ -219,9 +219,10 @@ class Assignment:
         """
         report = Report(self.call.id, self.at.worker, kind, self.delivery, number, question)
         try:
-            reply = await self.at.connection.client.request(
+            request = self.at.connection.client.request(
                 self._subject("reports"), encode(report), timeout=self.at.timing.heartbeat
             )
+            reply = await answered(request)
             wanted = decode(ReportReply, reply.data).wanted
         except (*NATS_ERRORS, JsonMismatchError, ValueError):
             return None

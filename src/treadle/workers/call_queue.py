@@ -20,7 +20,7 @@ from nats.js.api import (
 )
 
 from treadle.json_records import JsonMismatchError
-from treadle.nats.connection import NatsConnection
+from treadle.nats.connection import NatsConnection, answered
 from treadle.nats.names import ProjectNames
 from treadle.workers.messages import CallState, Offer, WorkerCall, decode, encode
 from treadle.workers.timing import Timing
@@ -77,19 +77,18 @@ class CallQueue:
             duplicate_window=min(120.0, self.timing.call_kept),
         )
         try:
-            await self._jetstream.add_stream(stream)
+            await answered(self._jetstream.add_stream(stream))
         except nats.js.errors.APIError as error:
             if error.err_code != _OTHER_CONFIGURATION:
                 raise
-            await self._jetstream.update_stream(stream)
-        self._bucket = await self._jetstream.create_key_value(
-            KeyValueConfig(
-                bucket=self._bucket_name,
-                storage=StorageType.FILE,
-                ttl=self.timing.outcome_kept,
-                direct=False,  # a direct read of a cluster may return an old state
-            )
+            await answered(self._jetstream.update_stream(stream))
+        bucket = KeyValueConfig(
+            bucket=self._bucket_name,
+            storage=StorageType.FILE,
+            ttl=self.timing.outcome_kept,
+            direct=False,  # a direct read of a cluster may return an old state
         )
+        self._bucket = await answered(self._jetstream.create_key_value(bucket))
 
     async def publish(self, call: WorkerCall) -> None:
         """Store a call in the stream. JetStream drops a second message with the same id.
@@ -99,16 +98,18 @@ class CallQueue:
         subject = self._names.subject("calls", call.repository, call.commit)
         headers = {Header.MSG_ID.value: call.id}
         try:
-            await self._jetstream.publish(subject, encode(call), headers=headers)
+            await answered(self._jetstream.publish(subject, encode(call), headers=headers))
         except nats.js.errors.NoStreamResponseError:
             await self.open()  # the data folder of NATS may be new
-            await self._jetstream.publish(subject, encode(call), headers=headers)
+            await answered(self._jetstream.publish(subject, encode(call), headers=headers))
 
     async def find_offer(self, repository: str, commit: str) -> Offer | None:
         """Return the offer of one worker with the commit, or None if no worker answers."""
         subject = self._names.subject("offers", repository, commit)
         try:
-            answer = await self._connection.client.request(subject, timeout=self.timing.find)
+            answer = await answered(
+                self._connection.client.request(subject, timeout=self.timing.find)
+            )
             return decode(Offer, answer.data)
         except (*NATS_ERRORS, JsonMismatchError, ValueError):
             return None
@@ -129,10 +130,10 @@ class CallQueue:
             inactive_threshold=_CONSUMER_KEPT,
         )
         try:
-            await self._jetstream.add_consumer(self._stream, config)
+            await answered(self._jetstream.add_consumer(self._stream, config))
         except nats.js.errors.NotFoundError:
             await self.open()
-            await self._jetstream.add_consumer(self._stream, config)
+            await answered(self._jetstream.add_consumer(self._stream, config))
         return await self._jetstream.pull_subscribe_bind(consumer, self._stream)
 
     async def state(self, call_id: str) -> tuple[CallState, int] | None:
@@ -141,7 +142,7 @@ class CallQueue:
         Raises NATS errors.
         """
         try:
-            entry = await self._states.get(call_id)
+            entry = await answered(self._states.get(call_id))
         except nats.js.errors.KeyNotFoundError:
             return None
         assert entry.revision is not None
@@ -154,7 +155,7 @@ class CallQueue:
         meanwhile. Raises NATS errors.
         """
         try:
-            return await self._states.update(call_id, encode(state), last=revision)
+            return await answered(self._states.update(call_id, encode(state), last=revision))
         except nats.js.errors.KeyWrongLastSequenceError:
             return None
 

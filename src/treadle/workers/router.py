@@ -36,7 +36,7 @@ from treadle.workers.messages import (
     encode,
 )
 from treadle.workers.timing import Timing
-from treadle.workers.work_tree import WorkTree, read_work_tree
+from treadle.workers.work_tree import read_work_tree, repository_of
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -128,13 +128,13 @@ class WorkerRouter:
         """
         if not tool.is_portable(arguments):
             return None
-        tree = await asyncio.to_thread(read_work_tree, self._root)
-        if tree is None or (commit := self._commit(tool, tree)) is None:
+        wanted = await asyncio.to_thread(self._wanted, tool)
+        if wanted is None:
             return None
-        offer = await self._queue.find_offer(tree.repository, commit)
+        offer = await self._queue.find_offer(*wanted)
         if offer is None or offer.tools.get(tool.name) != tool.version:
             return None
-        message = self._message(tool, arguments, context, tree.repository, commit)
+        message = self._message(tool, arguments, context, *wanted)
         async with self._opened(message, tool, context) as call:
             await self._publish(call)
             outcome = await self._outcome(call)
@@ -143,11 +143,16 @@ class WorkerRouter:
         result: Result = tool.result.model_validate_json(outcome.result or "")
         return result
 
-    def _commit(self, tool: AnyTool, tree: WorkTree) -> str | None:
-        """Return the commit that a worker needs, or None if no worker can have this work tree."""
+    def _wanted(self, tool: AnyTool) -> tuple[str, str] | None:
+        """Return the repository and the commit that a worker needs.
+
+        Returns None if no worker can have this work tree.
+        """
         if tool.name in self._settings.any_commit:
-            return ANY_COMMIT
-        return tree.commit if tree.is_clean else None
+            repository = repository_of(self._root)
+            return None if repository is None else (repository, ANY_COMMIT)
+        tree = read_work_tree(self._root)
+        return (tree.repository, tree.commit) if tree is not None and tree.is_clean else None
 
     def _message(
         self,

@@ -32,7 +32,7 @@ def read_work_tree(root: Path) -> WorkTree | None:
 
     This function starts git, which takes some milliseconds.
     """
-    repository = _identity(root.resolve())
+    repository = repository_of(root)
     status = _run(root, "status", "--porcelain=v2", "--branch", "--untracked-files=normal")
     if repository is None or status is None:
         return None
@@ -47,11 +47,12 @@ def read_work_tree(root: Path) -> WorkTree | None:
 _known: dict[Path, str] = {}
 
 
-def _identity(root: Path) -> str | None:
+def repository_of(root: Path) -> str | None:
     """Return the identity of the repository at `root`, or None without a commit.
 
     git reads the whole history for it, so the identity is kept until the process ends.
     """
+    root = root.resolve()
     if root not in _known:
         first = _run(root, "rev-list", "--max-parents=0", "HEAD")
         prefix = _run(root, "rev-parse", "--show-prefix")

@@ -13,7 +13,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.events.types import Effect, ErrorKind, ToolFailure
 from treadle.json_records import JsonMismatchError
-from treadle.nats.connection import NatsConnection
+from treadle.nats.connection import NatsConnection, answered
 from treadle.nats.names import ProjectNames
 from treadle.tools.contract import AnyTool, Registry
 from treadle.workers.assignment import Assignment, CallEndedError, Workplace
@@ -237,7 +237,7 @@ class Worker:
                 if self._draining.is_set():
                     return
                 try:
-                    [message] = await calls.fetch(1, timeout=self._timing.fetch)
+                    [message] = await answered(calls.fetch(1, timeout=self._timing.fetch))
                 except TimeoutError:
                     continue
                 task = asyncio.create_task(self._serve(repository, message))
