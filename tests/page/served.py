@@ -15,6 +15,7 @@ import httpx2
 from tests.cli.command import environment, start_of
 from tests.fakes.provider import FakeProvider, Reply
 from tests.server.exports import binary, export
+from tests.server.serving import allow_other_machines
 
 SOURCE = 'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
 SETTINGS = """
@@ -100,7 +101,9 @@ def serving(
     `settings` is the configuration, with `{base_url}` for the provider's address.
     """
     repo, home = folder / "repo", folder / "home"
-    (home / "config").mkdir(parents=True)
+    if "--host" in options:
+        allow_other_machines(home)
+    (home / "config").mkdir(parents=True, exist_ok=True)
     repo.mkdir()
     (repo / "calc.py").write_text(SOURCE)
     with playing(replies) as provider:

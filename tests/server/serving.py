@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from tests.cli.command import start
+from tests.cli.command import start, treadle
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,20 @@ class Served:
         return await self.get(f"/spans/{trace_id}/{span_id}")
 
 
+def allow_other_machines(home: Path) -> None:
+    """Create a key, without which a server refuses to listen beyond loopback."""
+    if (home / "data" / "identity.db").exists():
+        return
+    created = treadle("keys", "create", "key of this test", home=home)
+    assert created.status == 0, created.err
+
+
 @asynccontextmanager
 async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served]:
     """Serve `repo` on a free port until this is left. The process must end with status 0."""
     home = repo.parent / "home"
+    if "--host" in options:
+        allow_other_machines(home)
     process = await start("serve", "--port", "0", "--json", *options, home=home, repo=repo, **env)
     served = None
     assert process.stdout is not None

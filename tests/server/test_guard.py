@@ -94,6 +94,20 @@ def test_silent_name_service_does_not_delay_the_start(
     assert startup._machine_names() == {"machine", "machine.example"}
 
 
+def test_server_beyond_loopback_needs_a_user_or_a_key(repo: Path) -> None:
+    home = repo.parent / "home"
+    ran = treadle("serve", "--host", "0.0.0.0", "--port", "0", home=home, repo=repo)
+    assert ran.status == 2
+    assert "treadle users invite" in ran.err
+    assert "treadle keys create" in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not list(home.rglob("identity.db*"))
+    assert treadle("keys", "create", "ci", "--expires", "1s", home=home).status == 0
+    assert treadle("keys", "revoke", "ci", home=home).status == 0
+    ran = treadle("serve", "--host", "0.0.0.0", "--port", "0", home=home, repo=repo)
+    assert ran.status == 2
+
+
 def test_unusable_address_is_reported_in_one_line(repo: Path) -> None:
     for option, value in (("--host", "203.0.113.9"), ("--port", "70000"), ("--host", "no.such.")):
         ran = treadle("serve", option, value, home=repo.parent / "home", repo=repo)

@@ -78,6 +78,14 @@ class Stores:
         """The address of the experiments."""
         return self._address("experiments")
 
+    @property
+    def identity(self) -> StoreAddress:
+        """The address of the projects, users, API keys and the audit log.
+
+        All projects of an installation share the store of the default project.
+        """
+        return self._address("identity")
+
     def _address(self, store: str) -> StoreAddress:
         if self.url is None:
             return self.folder / f"{store}.db"
@@ -108,11 +116,6 @@ class Stores:
             yield edits
         finally:
             store.close()
-
-
-def identity_path() -> Path:
-    """Return the path of the database with the projects, users, API keys and the audit log."""
-    return user_data_dir() / "identity.db"  # created with the first user, key or project
 
 
 def log_path() -> Path:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from treadle.app.stores import identity_path
+from treadle.app.stores import Stores
 from treadle.identity.records import Action
 from treadle.identity.store import IdentityStore
 
@@ -15,7 +15,7 @@ WHO = "command line"
 @contextmanager
 def opened_identities() -> Iterator[IdentityStore]:
     """Open the identity store until the context ends. The first change creates it."""
-    with IdentityStore(identity_path()) as store:
+    with IdentityStore(Stores.of_user().identity) as store:
         yield store
 
 

@@ -21,6 +21,7 @@ class IdentityStore:
 
     def __init__(self, address: StoreAddress) -> None:
         self._database = open_database(address, SCHEMA)
+        self._exists = False
         self.projects = Projects(self._database)
         self.users = Users(self._database)
         self.sessions = Sessions(self._database)
@@ -41,7 +42,9 @@ class IdentityStore:
     @property
     def exists(self) -> bool:
         """Whether the store has been created. Reading a store that does not exist creates it."""
-        return self._database.exists
+        if not self._exists:
+            self._exists = self._database.exists
+        return self._exists
 
     def has_identities(self, now_us: int) -> bool:
         """Whether anyone but the server's own user can use the installation now or soon.

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from treadle.app.stores import identity_path
+from treadle.app.stores import Stores
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import ServerSettings
 from treadle.identity.store import IdentityStore
@@ -40,7 +40,9 @@ class IdentityServices:
 def open_identity_services(settings: ServerSettings) -> IdentityServices:
     """Return the services for the identity store of this installation. Opens no file."""
     secure = (settings.address or "").startswith("https:")
-    return IdentityServices.open(IdentityStore(identity_path()), SystemClock(), secure=secure)
+    return IdentityServices.open(
+        IdentityStore(Stores.of_user().identity), SystemClock(), secure=secure
+    )
 
 
 async def _services(connection: HTTPConnection) -> IdentityServices:

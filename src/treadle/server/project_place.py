@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.app.application import Toolset
-from treadle.app.stores import Stores, identity_path
+from treadle.app.stores import Stores
 from treadle.config.loader import LoadedConfig, load
 from treadle.errors import ConfigError
 from treadle.owner_only import private_folder
@@ -36,7 +36,7 @@ def find_place(name: str, env: Mapping[str, str]) -> ProjectPlace:
     """
     from treadle.identity.store import IdentityStore  # the default project does not need it
 
-    with IdentityStore(identity_path()) as identities:
+    with IdentityStore(Stores.of_user().identity) as identities:
         repository = identities.projects.get(name).repository
     stores = Stores.of_user(name)
     folder = private_folder(stores.folder)

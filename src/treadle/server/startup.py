@@ -12,19 +12,22 @@ from itertools import chain
 from pathlib import Path
 from threading import Thread
 from types import FrameType
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
 
 from treadle.app.running_server import recorded_server
 from treadle.config.loader import LoadedConfig
-from treadle.errors import TreadleError, UsageError
+from treadle.config.model import Settings
+from treadle.errors import ConfigError, TreadleError, UsageError
 from treadle.server.app import create_app
 from treadle.server.connections import Admission, Connection, ServerConfig, most_strangers
 from treadle.server.credentials import VARIABLE, Credentials, load_token, token_path
 from treadle.server.current_project import ProjectServices
 from treadle.server.draining import Drain, DrainTimes, refuse_connections, wait_for_tasks
 from treadle.server.guard import LOOPBACK_NAMES
+from treadle.server.identity_services import IdentityServices, open_identity_services
 from treadle.server.peers import PeerUsers
 from treadle.server.projects import Projects
 from treadle.session import SessionOutcome
@@ -75,8 +78,9 @@ async def serve(
 
     `ready` is called when the server accepts connections. On a loopback address, programs of this
     user need no token if the system can distinguish users. With `require_token`, these programs
-    need the token, too. On other addresses every request needs the token. Raises UsageError if the
-    address cannot be used, and ConfigError if the token is invalid.
+    need the token, too. On other addresses every request needs the token, an API key or a signed-in
+    user. Raises UsageError if the address cannot be used. Raises ConfigError if the token is
+    invalid, or if the address is not a loopback address and nobody else may use the server.
     """
     host = _unmapped(host)
     listening = _bind(host, port)
@@ -87,9 +91,16 @@ async def serve(
         credentials = Credentials(load_token(env))
         peers = _open_peers(stack) if loopback and not require_token else None
         hosts = LOOPBACK_NAMES | {host.lower(), bound}
+        settings = loaded.settings
+        services = open_identity_services(settings.server)
         if not loopback:
+            await asyncio.to_thread(_require_identities, services, settings, host)
             hosts |= await asyncio.to_thread(_machine_names)
-        app = create_app(root, loaded, env, hosts=hosts, credentials=credentials, host=host)
+        if settings.server.address is not None:
+            hosts |= {(urlsplit(settings.server.address).hostname or "").lower()}
+        app = create_app(
+            root, loaded, env, hosts=hosts, credentials=credentials, services=services, host=host
+        )
         config = _server_config(app, peers)
         name = bound if loopback or ip.is_unspecified else host
         address = _http_address(name, listening.getsockname()[1])
@@ -108,13 +119,23 @@ async def serve(
             record.enter_context(recorded_server(root, _reachable(address)))
             ready(replace(reached, warnings=tuple(projects.default.server.app.warnings)))
 
-        times = DrainTimes(loaded.settings.server.drain_notice, loaded.settings.server.drain_limit)
+        times = DrainTimes(settings.server.drain_notice, settings.server.drain_limit)
         server = _Server(config, announce, record.close, times)
         logging.getLogger("uvicorn.error").addFilter(_is_fault)
         stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])
         if not server.started:
             raise TreadleError("The server did not start.", hint="See the messages above.")
+
+
+def _require_identities(services: IdentityServices, settings: Settings, host: str) -> None:
+    """Raise ConfigError if there is no user, no key, and no provider that signs users in."""
+    if settings.oidc.issuer is None and not services.store.has_identities(services.clock.now_us()):
+        raise ConfigError(
+            f"Other machines can reach a server at {host}, and it has no user and no API key yet.",
+            hint="Invite a person with `treadle users invite EMAIL`, or create a key with "
+            "`treadle keys create NAME`. Without --host only this machine reaches the server.",
+        )
 
 
 def _open_peers(stack: ExitStack) -> PeerUsers | None:
