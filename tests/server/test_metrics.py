@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.engines import NatsServer
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Script
 from tests.server.exports import export, span
@@ -53,7 +54,7 @@ async def test_metrics_count_exports_requests_and_tool_calls(repo: Path) -> None
         await served.http.get("/absent/path")
         async with served.http.stream("GET", "/api/v1/events"):
             found = await read(served)
-    assert value(found, "treadle_ingest_requests", "_total", outcome="stored") == 2
+    assert value(found, "treadle_ingest_requests", "_total", outcome="accepted") == 2
     assert value(found, "treadle_ingest_requests", "_total", outcome="invalid") == 1
     assert value(found, "treadle_ingest_spans", "_total") == 4
     assert value(found, "treadle_ingest_bytes", "_total") > 100
@@ -90,6 +91,18 @@ async def test_metrics_count_gateway_calls_by_model(repo: Path) -> None:
     assert value(found, "treadle_gateway_tokens", "_total", **known, direction="input") == 10
     requests = {"route": "/v1/chat/completions", "status": "200"}
     assert value(found, "treadle_http_request_seconds", "_count", **requests) == 1
+
+
+async def test_metrics_report_the_state_of_nats(repo: Path, nats: NatsServer) -> None:
+    env = {"TREADLE_BUS__URL": nats.url, "TREADLE_BUS__INGEST": "true"}
+    async with serving(repo, **env) as served:
+        ready = (await served.http.get("/readyz")).json()
+        found = await read(served)
+    assert {"name": "bus", "ready": True, "problem": None} in ready["parts"]
+    assert value(found, "treadle_bus_connected") == 1
+    assert value(found, "treadle_other_servers") == 0
+    assert found["treadle_stream_exports_waiting"].samples[0].value == 0
+    assert value(found, "treadle_traces_bytes") > 1_000
 
 
 async def test_metrics_require_authentication(repo: Path) -> None:

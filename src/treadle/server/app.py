@@ -207,6 +207,7 @@ def _lifespan(
                 grpc(projects),
             ):
                 app.state.projects = projects
+                app.state.bus = bus
                 stores = projects.default.server.app.stores
                 app.state.readiness = Readiness(checks_of(stores, bus))
                 yield

@@ -4,19 +4,27 @@ No label contains text of a client without a limit: routes are templates, and fu
 tools are counted as `other` (`measures.Names`).
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle import __version__
 from treadle.errors import TreadleError
 from treadle.events.types import ErrorKind
 from treadle.measures import Histogram, Labels
+from treadle.nats.names import ProjectNames
 from treadle.server.current_project import ProjectServices
 from treadle.server.measures import ServerMeasures
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
     from prometheus_client.registry import Collector
+
+    from treadle.nats.connection import NatsConnection
+
+_BUS_SECONDS = 1.0
+"""The maximum time in seconds to read the state of NATS."""
 
 Gauges = dict[str, tuple[str, float]]
 """The help text and the value of each gauge by name."""
@@ -63,20 +71,59 @@ def _collector(collect: Callable[[], Iterator["Metric"]]) -> "Collector":
     return Measures()
 
 
-def gauges_of(projects: Iterable[ProjectServices], *, draining: bool) -> Gauges:
+async def gauges_of(
+    projects: Iterable[ProjectServices], bus: "NatsConnection | None", *, draining: bool
+) -> Gauges:
     """Return the current values of all open projects together."""
     opened = tuple(projects)
     turns = sum(len(each.server.turns.running()) for each in opened)
     streams = sum(each.server.log.followers for each in opened)
     questions = sum(len(each.server.app.approvals.pending()) for each in opened)
     received = sum(each.server.pending_bytes for each in opened)
-    return {
+    gauges: Gauges = {
         "treadle_turns_running": ("Turns that run or wait.", turns),
         "treadle_event_streams_open": ("Event streams and WebSockets of clients.", streams),
         "treadle_approvals_waiting": ("Questions that wait for a person.", questions),
         "treadle_projects_open": ("Projects whose stores are open.", len(opened)),
         "treadle_ingest_waiting_bytes": ("Bytes of exports in memory.", received),
         "treadle_draining": ("1 if the server is ending.", draining),
+    }
+    with suppress(TreadleError):  # /readyz reports a store that does not work
+        size = await asyncio.to_thread(_store_bytes, opened)
+        gauges["treadle_traces_bytes"] = ("Size of the stores of spans on disk.", size)
+    return gauges | (await _bus_gauges(opened, bus) if bus is not None else {})
+
+
+def _store_bytes(projects: Iterable[ProjectServices]) -> int:
+    return sum(each.server.traces.size() for each in projects)
+
+
+async def _bus_gauges(projects: tuple[ProjectServices, ...], bus: "NatsConnection") -> Gauges:
+    """Return the state of NATS. The queues are missing while NATS does not answer."""
+    from nats.errors import Error
+    from nats.js.errors import NotFoundError
+
+    others = [each.server.others.names for each in projects if each.server.others is not None]
+    gauges: Gauges = {
+        "treadle_bus_connected": ("1 if NATS can be reached.", bus.is_connected),
+        "treadle_other_servers": ("Other servers of the same stores.", len(set().union(*others))),
+    }
+    exports = failed = calls = 0
+    try:
+        async with asyncio.timeout(_BUS_SECONDS):
+            for each in projects:
+                stream = ProjectNames(each.name).stream("calls")
+                with suppress(NotFoundError):  # no tool call of the project went to a worker
+                    calls += (await bus.jetstream.stream_info(stream)).state.messages
+                if each.server.exports is not None:
+                    state = await each.server.exports.state()
+                    exports, failed = exports + state.waiting, failed + state.failed
+    except (Error, TimeoutError):
+        return gauges
+    return gauges | {
+        "treadle_worker_calls_waiting": ("Tool calls at workers, waiting or running.", calls),
+        "treadle_stream_exports_waiting": ("Exports in JetStream that no store has.", exports),
+        "treadle_stream_exports_failed": ("Exports that could not be stored.", failed),
     }
 
 

@@ -13,7 +13,8 @@ from treadle.spans.span_writer import StoreBusyError
 class Outcome(StrEnum):
     """The outcome of an export."""
 
-    STORED = "stored"
+    ACCEPTED = "accepted"
+    """The spans are on disk: in the store, or in a stream from which they are stored later."""
     BUSY = "busy"
     """The queue was full. The client sends the export again."""
     STORE_FAILED = "store_failed"
@@ -60,7 +61,7 @@ class IngestMeasures:
         outcome = Outcome.FAILED
         try:
             yield
-            outcome = Outcome.STORED
+            outcome = Outcome.ACCEPTED
         except BaseException as error:
             outcome = _outcome_of(error)
             raise

@@ -91,7 +91,8 @@ async def metrics(connection: HTTPConnection, identity: CurrentIdentity) -> Resp
     if identity.project != DEFAULT_PROJECT:
         raise HTTPException(403, "The metrics require a key of the project default.")
     state = connection.app.state
-    gauges = gauges_of(state.projects.opened(), draining=state.drain.begun)
+    opened = state.projects.opened()
+    gauges = await gauges_of(opened, state.bus, draining=state.drain.begun)
     try:
         written = exposition(state.measures, gauges, connection.headers.get("accept"))
     except MissingLibraryError as error:
