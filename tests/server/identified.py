@@ -1,6 +1,6 @@
 """A server in this process with its own users, keys and clock. Its projects are not opened."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,17 +69,23 @@ class Identified:
 
 @asynccontextmanager
 async def identified(
-    folder: Path, *, secure: bool = False, client: str = "192.0.2.1"
+    folder: Path,
+    *,
+    secure: bool = False,
+    client: str = "192.0.2.1",
+    settings: Settings | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Identified]:
     """Create the server. `client` is the network address of its clients."""
     clock = FakeClock(1_700_000_000.0)
     with IdentityStore(folder / "identity.db") as store:
-        services = IdentityServices.open(store, clock, secure=secure)
+        address = f"https://{HOST}" if secure else None
+        services = IdentityServices.open(store, clock, address=address)
         credentials = Credentials(TOKEN)
         app = create_app(
             folder,
-            LoadedConfig(Settings(), {}),
-            {},
+            LoadedConfig(settings or Settings(), {}),
+            env or {},
             hosts=[HOST],
             credentials=credentials,
             services=services,

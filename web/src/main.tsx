@@ -23,6 +23,17 @@ async function start(): Promise<void> {
   await claimPageId();
   const root = document.getElementById("root");
   if (!root) throw new Error("index.html has no #root");
+  if (location.pathname === "/sign-in") {
+    const { SignInScreen } = await import("./screens/signIn/SignInScreen");
+    createRoot(root).render(
+      <StrictMode>
+        <QueryClientProvider client={newQueryClient()}>
+          <SignInScreen />
+        </QueryClientProvider>
+      </StrictMode>,
+    );
+    return;
+  }
   createRoot(root).render(
     <StrictMode>
       <QueryClientProvider client={newQueryClient()}>

@@ -80,6 +80,22 @@ class Users:
             )
             return [_invitation(row) for row in rows]
 
+    def join(self, email: str, now_us: int) -> tuple[User | None, list[Invitation]]:
+        """Use up all invitations of a person with a verified e-mail address.
+
+        Returns the user with this address, or None if there is none, and the used invitations.
+        """
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "DELETE FROM invitations WHERE email = ? AND expires_us > ?"
+                " RETURNING id, email, project, role, created_us, expires_us",
+                (_normalized(email), now_us),
+            ).fetchall()
+            invitations = [_invitation(row) for row in rows]
+            for each in invitations:
+                _set_role(connection, each.email, each.project, each.role, now_us)
+            return _find(connection, _normalized(email)), invitations
+
     def accept_invitation(self, secret: str, now_us: int) -> tuple[User, Invitation]:
         """Use up an invitation, and return its user with the role of the invitation.
 

@@ -41,6 +41,7 @@ CONFIGURE = replace(ADMIN, action=Action.SETTING_CHANGED)
 _API: Mapping[str, Mapping[str, Need]] = {
     "/health": {"GET": READ},
     "/identity": {"GET": SIGNED_IN},
+    "/identity/provider": {"GET": PUBLIC},
     "/identity/invitations": {"POST": PUBLIC},
     "/identity/session": {"DELETE": SIGNED_IN},
     "/repository": {"GET": READ},
@@ -173,6 +174,8 @@ _CALLS: Mapping[str, Need] = dict.fromkeys(("GET", "POST", "DELETE"), GATEWAY)
 ACCESS: Mapping[str, Mapping[str, Need]] = {
     **{f"/api/v1{path}": methods for path, methods in _API.items()},
     **dict.fromkeys(PATHS, _CALLS),
+    "/sign-in/oidc": {"GET": PUBLIC},
+    "/sign-in/oidc/callback": {"GET": PUBLIC},
     "/healthz": {"GET": PUBLIC},
     "/readyz": {"GET": PUBLIC},
     "/metrics": {"GET": READ},

@@ -31,6 +31,7 @@ from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.identity_services import IdentityServices, open_identity_services
 from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.measures import API_PREFIX, OTLP_PREFIX, RequestMeasures, ServerMeasures
+from treadle.server.oidc import open_oidc
 from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import AdmittedExport, serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
@@ -66,6 +67,7 @@ from treadle.server.routes import (
     rewinds,
     selections,
     sessions,
+    sign_in,
     tool_statistics,
     tools,
     trace_exports,
@@ -91,7 +93,7 @@ _ROUTERS = (
     redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
     agent_conversations.router, views.router,
     providers.router, models.router, effective_settings.router, retention.router,
-    tool_statistics.router, identity.router,
+    tool_statistics.router, identity.router, sign_in.router,
 )  # fmt: skip
 _OF_REPOSITORY = (code.router, checks.router)
 """Routers that a project without a repository refuses."""
@@ -144,6 +146,7 @@ def create_app(
     app.state.drain = Drain()
     app.state.measures = measures
     app.state.identity_services = services
+    app.state.oidc = open_oidc(settings.oidc, env)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     api = APIRouter(prefix=API_PREFIX, responses=ERRORS)
@@ -154,6 +157,7 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(probes.router, responses=ERRORS)
+    app.include_router(sign_in.browser_routes)
     app.include_router(otlp.router, prefix=OTLP_PREFIX)
     for router in (langfuse.router, traceloop.router):
         app.include_router(router)

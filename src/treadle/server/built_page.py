@@ -26,6 +26,9 @@ from treadle.ui.addresses import SCREENS
 FOLDER = Path(__file__).parent / "page"
 """The folder into which `make web` writes the built page. A wheel contains this folder."""
 
+_ENTRANCES = ("/", "/sign-in")
+"""The paths of the start page, and of the page on which people sign in."""
+
 _NONCE = "__CSP_NONCE__"
 """The placeholder that the build writes instead of a nonce (`html.cspNonce` of Vite)."""
 
@@ -80,7 +83,12 @@ def is_of_page(path: str) -> bool:
     first, slash, _ = path.removeprefix("/").partition("/")
     if not path.startswith("/"):
         return False
-    return path == "/" or first in SCREENS or first == "assets" or (not slash and _is_file(first))
+    return (
+        path in _ENTRANCES
+        or first in SCREENS
+        or first == "assets"
+        or (not slash and _is_file(first))
+    )
 
 
 class BuiltPage:
@@ -101,7 +109,10 @@ class BuiltPage:
         ]
         files = ["/assets/{name:path}", *(f"/{{name}}{ending}" for ending in _TYPES)]
         return [
-            *(Route(path, self._screen, include_in_schema=False) for path in ("/", *screens)),
+            *(
+                Route(path, self._screen, include_in_schema=False)
+                for path in (*_ENTRANCES, *screens)
+            ),
             *(Route(path, self._file, include_in_schema=False) for path in files),
         ]
 

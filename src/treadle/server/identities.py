@@ -180,10 +180,32 @@ class Identities:
         except NotFoundError:
             await self.record_failure("invitation", address)
             raise
-        subject = f"{user.email} as {invitation.role}"
-        project = invitation.project
-        await self.record(Action.USER_JOINED, f"user {user.email}", subject, project, address)
+        await self._record_joining(user, invitation, address)
         return await self.create_session(user, address, "invitation")
+
+    async def sign_in(self, email: str, address: str) -> str | None:
+        """Sign in the person with a verified e-mail address. Open invitations are used up.
+
+        Returns the secret of the new session, or None if nobody has invited the person.
+        """
+
+        def join() -> tuple[User | None, list[Invitation]]:
+            if not self._store.exists:
+                return None, []
+            return self._store.users.join(email, self._clock.now_us())
+
+        user, invitations = await asyncio.to_thread(join)
+        if user is None:
+            await self.record(Action.SIGN_IN_FAILED, "unknown", f"user {email}", "", address)
+            return None
+        for each in invitations:
+            await self._record_joining(user, each, address)
+        return await self.create_session(user, address, "sign-in provider")
+
+    async def _record_joining(self, user: User, invitation: Invitation, address: str) -> None:
+        subject = f"{user.email} as {invitation.role}"
+        who, project = f"user {user.email}", invitation.project
+        await self.record(Action.USER_JOINED, who, subject, project, address)
 
     async def create_session(self, user: User, address: str, subject: str) -> str:
         """Sign a user in, and return the secret of the new session.

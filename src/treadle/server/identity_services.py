@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 from fastapi import Depends
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 
 from treadle.app.stores import Stores
 from treadle.clock import Clock, SystemClock
@@ -24,25 +24,30 @@ class IdentityServices:
     cookies: SessionCookies
     clock: Clock
     store: IdentityStore
+    address: str | None = None
+    """The address at which browsers reach the server (the setting `server.address`)."""
 
     @classmethod
-    def open(cls, store: IdentityStore, clock: Clock, *, secure: bool) -> Self:
-        """Return the services. `secure` states whether browsers reach the server over TLS."""
+    def open(cls, store: IdentityStore, clock: Clock, *, address: str | None = None) -> Self:
+        """Return the services of a server that browsers reach at `address`."""
         return cls(
             Identities(store, clock),
             KeyLimits(store, clock),
-            SessionCookies(secure=secure),
+            SessionCookies(secure=(address or "").startswith("https:")),
             clock,
             store,
+            address,
         )
+
+    def address_of(self, request: Request) -> str:
+        """Return the address at which the browser that sent `request` reaches the server."""
+        return self.address or str(request.base_url).rstrip("/")
 
 
 def open_identity_services(settings: ServerSettings) -> IdentityServices:
     """Return the services for the identity store of this installation. Opens no file."""
-    secure = (settings.address or "").startswith("https:")
-    return IdentityServices.open(
-        IdentityStore(Stores.of_user().identity), SystemClock(), secure=secure
-    )
+    store = IdentityStore(Stores.of_user().identity)
+    return IdentityServices.open(store, SystemClock(), address=settings.address)
 
 
 async def _services(connection: HTTPConnection) -> IdentityServices:

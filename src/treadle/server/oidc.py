@@ -9,11 +9,13 @@ import asyncio
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from treadle.clock import Clock
+from treadle.clock import Clock, SystemClock
 from treadle.config.model import OidcSettings
 from treadle.errors import ConfigError, TreadleError
+from treadle.secrets import register
 
 if TYPE_CHECKING:
     from authlib.integrations.httpx_client import AsyncOAuth2Client
@@ -37,8 +39,27 @@ _ALGORITHMS = frozenset({
 """The algorithms of accepted signatures. All of them use a public key."""
 
 
+class SignInProblem(StrEnum):
+    """Why a person could not be signed in. The page shows a sentence for each value."""
+
+    EXPIRED = "expired"
+    """The attempt took too long, or the browser blocks cookies."""
+    REFUSED = "refused"
+    """The provider did not confirm the person, or its answer is not valid."""
+    UNVERIFIED = "unverified"
+    """The provider has not verified the e-mail address of the person."""
+    UNKNOWN = "unknown"
+    """Nobody has invited the person."""
+    UNAVAILABLE = "unavailable"
+    """The provider cannot be reached, or is not set up correctly."""
+
+
 class SignInError(TreadleError):
-    """A person could not be signed in. The message is for that person."""
+    """A person could not be signed in. The message is for the log of the server."""
+
+    def __init__(self, problem: SignInProblem, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +80,7 @@ class SignInAttempt:
         """Return the attempt of a cookie. Raises SignInError if the cookie is not one."""
         parts = text.split(".")
         if len(parts) != 3 or not all(parts):
-            raise SignInError(
-                "The sign-in took too long, or this browser blocks cookies.",
-                hint="Sign in again.",
-            )
+            raise SignInError(SignInProblem.EXPIRED, "The cookie of the attempt is missing.")
         return cls(*parts)
 
     def to_cookie(self) -> str:
@@ -74,22 +92,24 @@ class OidcClient:
     """Talks to the provider of the settings. Use it in one event loop."""
 
     def __init__(
-        self, settings: OidcSettings, *, secret: str | None, address: str, clock: Clock
+        self, issuer: str, settings: OidcSettings, *, secret: str | None, clock: Clock
     ) -> None:
-        """`secret` is the client secret, and `address` the public address of this server."""
-        assert settings.issuer is not None
-        self._issuer = settings.issuer
+        """Create a client. `secret` is the client secret, and None for a public client."""
+        self.label = settings.label
+        self._issuer = issuer
         self._client_id = settings.client_id
         self._secret = secret
-        self._redirect = address + CALLBACK
         self._clock = clock
         self._lock = asyncio.Lock()
         self._provider: tuple[float, dict[str, Any]] | None = None
         self._keys: tuple[float, KeySet] | None = None
 
-    async def start(self, attempt: SignInAttempt) -> str:
-        """Return the address of the provider to which the browser goes. Raises SignInError."""
-        async with self._client() as client:
+    async def start(self, attempt: SignInAttempt, server: str) -> str:
+        """Return the address of the provider to which the browser goes.
+
+        `server` is the address at which the browser reaches this server. Raises SignInError.
+        """
+        async with self._client(server) as client:
             provider = await self._discover(client)
             address, _ = client.create_authorization_url(
                 _text(provider, "authorization_endpoint"),
@@ -99,19 +119,19 @@ class OidcClient:
             )
             return str(address)
 
-    async def finish(self, attempt: SignInAttempt, answer: Mapping[str, str]) -> str:
+    async def finish(self, attempt: SignInAttempt, answer: Mapping[str, str], server: str) -> str:
         """Return the verified e-mail address of the person.
 
-        `answer` has the parameters with which the provider sent the browser back. Raises
-        SignInError if the person refused, or if the answer does not belong to the attempt.
+        `server` is the same as for `start`. `answer` has the parameters with which the provider
+        sent the browser back. Raises SignInError if the person refused, or if the answer does not
+        belong to the attempt.
         """
         if not secrets.compare_digest(answer.get("state", "").encode(), attempt.state.encode()):
-            raise SignInError("The answer belongs to another sign-in.", hint="Sign in again.")
+            raise SignInError(SignInProblem.EXPIRED, "The answer belongs to another sign-in.")
         if (reason := answer.get("error")) is not None:
-            raise SignInError(
-                f"The provider refused the sign-in: {reason[:200]!r}.", hint="Sign in again."
-            )
-        async with self._client() as client:
+            message = f"The provider refused the sign-in: {reason[:200]!r}."
+            raise SignInError(SignInProblem.REFUSED, message)
+        async with self._client(server) as client:
             provider = await self._discover(client)
             token = await self._request(
                 client.fetch_token(
@@ -128,7 +148,7 @@ class OidcClient:
                     claims = {**more, **claims}
         return _verified_email(claims)
 
-    def _client(self) -> "AsyncOAuth2Client":
+    def _client(self, server: str) -> "AsyncOAuth2Client":
         try:
             from authlib.integrations.httpx_client import AsyncOAuth2Client
         except ImportError as error:
@@ -140,7 +160,7 @@ class OidcClient:
             self._client_id,
             self._secret,
             scope=_SCOPE,
-            redirect_uri=self._redirect,
+            redirect_uri=server + CALLBACK,
             code_challenge_method="S256",
             token_endpoint_auth_method=_BASIC if self._secret else "none",
             timeout=_TIMEOUT_SECONDS,
@@ -154,10 +174,8 @@ class OidcClient:
                 address = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
                 found = await self._get(client, address)
                 if str(found.get("issuer", "")).rstrip("/") != self._issuer.rstrip("/"):
-                    raise SignInError(
-                        "The description of the provider names another issuer.",
-                        hint="An administrator should correct the setting oidc.issuer.",
-                    )
+                    message = f"The description at {address} names another issuer."
+                    raise SignInError(SignInProblem.UNAVAILABLE, message)
                 self._provider = (now, found)
             provider = self._provider[1]
         methods = provider.get("token_endpoint_auth_methods_supported") or [_BASIC]
@@ -197,13 +215,12 @@ class OidcClient:
             )
             checks.validate(decoded.claims)
         except (JoseError, ValueError) as error:
-            raise SignInError(
-                "The provider sent an ID token that is not valid.", hint="Sign in again."
-            ) from error
+            message = f"The provider sent an ID token that is not valid: {error}."
+            raise SignInError(SignInProblem.REFUSED, message) from error
         claims = dict(decoded.claims)
         is_for_several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if is_for_several and claims.get("azp") != self._client_id:
-            raise SignInError("The ID token is for another program.", hint="Sign in again.")
+            raise SignInError(SignInProblem.REFUSED, "The ID token is for another program.")
         return claims
 
     async def _signing_keys(
@@ -227,10 +244,8 @@ class OidcClient:
         answer = await self._request(request)
         found = answer.json() if answer.status_code == 200 else None
         if not isinstance(found, dict):
-            raise SignInError(
-                f"The sign-in provider answered with the status {answer.status_code}.",
-                hint="Try again later. If the error remains, tell an administrator.",
-            )
+            message = f"{address} answered with the status {answer.status_code}."
+            raise SignInError(SignInProblem.UNAVAILABLE, message)
         return found
 
     async def _request(self, request: Any) -> Any:
@@ -241,38 +256,38 @@ class OidcClient:
         try:
             return await request
         except AuthlibBaseError as error:
-            raise SignInError(
-                f"The provider refused the sign-in: {str(error.error)[:200]!r}.",
-                hint="Sign in again.",
-            ) from error
+            message = f"The provider refused the sign-in: {str(error.error)[:200]!r}."
+            raise SignInError(SignInProblem.REFUSED, message) from error
         except (HTTPError, ValueError) as error:
-            raise SignInError(
-                "The sign-in provider cannot be reached.",
-                hint="Try again later. If the error remains, an administrator should check the "
-                "setting oidc.issuer.",
-            ) from error
+            message = f"The provider cannot be reached: {type(error).__name__}."
+            raise SignInError(SignInProblem.UNAVAILABLE, message) from error
 
 
 def _text(provider: Mapping[str, Any], name: str) -> str:
     value = provider.get(name)
     if not isinstance(value, str) or not value.startswith(("https://", "http://")):
-        raise SignInError(
-            f"The description of the sign-in provider has no valid {name}.",
-            hint="An administrator should check the setting oidc.issuer.",
-        )
+        message = f"The description of the provider has no valid {name}."
+        raise SignInError(SignInProblem.UNAVAILABLE, message)
     return value
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str:
     email = claims.get("email")
     if not isinstance(email, str) or "@" not in email:
-        raise SignInError(
-            "The provider did not state your e-mail address.",
-            hint="An administrator of the provider should allow the scope `email` for Treadle.",
-        )
+        message = "The provider did not state the e-mail address. Allow the scope `email`."
+        raise SignInError(SignInProblem.UNVERIFIED, message)
     if claims.get("email_verified") not in (True, "true"):
-        raise SignInError(
-            f"The provider has not verified the address {email[:200]}.",
-            hint="Verify your address at the provider, then sign in again.",
-        )
+        message = f"The provider has not verified the address {email[:200]}."
+        raise SignInError(SignInProblem.UNVERIFIED, message)
     return email
+
+
+def open_oidc(settings: OidcSettings, env: Mapping[str, str]) -> OidcClient | None:
+    """Return the client of the provider in the settings, or None if they name none."""
+    if settings.issuer is None:
+        return None
+    name = settings.client_secret_env
+    secret = env.get(name, "").strip() if name is not None else ""
+    if secret:
+        register(secret)
+    return OidcClient(settings.issuer, settings, secret=secret or None, clock=SystemClock())

@@ -15,7 +15,7 @@ class SessionCookies:
     """Reads and writes the cookie. `secure` states whether browsers reach the server over TLS."""
 
     def __init__(self, *, secure: bool) -> None:
-        self._secure = secure
+        self.is_secure = secure
         self._name = _SECURE_NAME if secure else _NAME
 
     def secret(self, headers: Headers) -> str | None:
@@ -29,7 +29,7 @@ class SessionCookies:
             secret,
             max_age=SESSION_SECONDS,
             path="/",
-            secure=self._secure,
+            secure=self.is_secure,
             httponly=True,
             samesite="strict",
         )
@@ -37,5 +37,5 @@ class SessionCookies:
     def delete(self, response: Response) -> None:
         """Delete the cookie in the browser."""
         response.delete_cookie(
-            self._name, path="/", secure=self._secure, httponly=True, samesite="strict"
+            self._name, path="/", secure=self.is_secure, httponly=True, samesite="strict"
         )

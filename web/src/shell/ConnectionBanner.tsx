@@ -14,15 +14,16 @@ export function ConnectionBanner() {
           <strong>
             {state === "lost"
               ? "The server is not reachable."
-              : "The server does not accept this page’s key."}
+              : "The server does not know who you are."}
           </strong>
           <span>
             {state === "lost"
               ? "The page may show old data. "
-              : "Open the link that `treadle serve` printed when it started. "}
+              : "Open the link that `treadle serve` printed when it started, or sign in again. "}
             Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}. The page then shows everything
             that happened in between.
           </span>
+          {state === "refused" && <a href="/sign-in">Sign in</a>}
           <Button small onPress={retryNow}>
             Try now
           </Button>

@@ -5,6 +5,7 @@ import { useAnalystDock } from "../analyst/dock";
 import { Button } from "../components/Button";
 import { WaitingNotice } from "../conversation/approvals/WaitingNotice";
 import { useShortcut } from "../shortcuts/ShortcutProvider";
+import { Account } from "./Account";
 import styles from "./Navigation.module.css";
 import { PLACES, type Place } from "./navigation";
 import { ThemeChoice } from "./ThemeChoice";
@@ -49,6 +50,7 @@ export function Navigation() {
             Analyst
           </Button>
           <ThemeChoice />
+          <Account />
         </div>
       </nav>
     </header>
