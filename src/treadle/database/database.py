@@ -37,6 +37,7 @@ class Database(ABC):
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._depth = 0
+        self._listeners: list[Callable[[], None]] = []
         self._thread: ThreadPoolExecutor | None = None
 
     @property
@@ -187,6 +188,12 @@ class Database(ABC):
         """Yield the connection in a transaction. Other threads wait until the block ends."""
         with self.use() as connection, transaction(connection):
             yield connection
+        for listener in self._listeners:
+            listener()
+
+    def on_commit(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each commit of `transaction`, in the thread of the commit."""
+        self._listeners.append(listener)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the thread of this database, and return its result.

@@ -105,6 +105,10 @@ class Experiments:
         self._ids = ids
         self._runner = Runner(store, caller, self._clock)
 
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each change of an experiment, in the thread that made it."""
+        self._store.on_change(listener)
+
     def among(self, traces: RecordedCalls) -> "Experiments":
         """The experiments for a user who may read only `traces`.
 

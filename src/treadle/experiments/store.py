@@ -1,7 +1,7 @@
 """Stores experiments in a SQLite file. Each write is on disk before its method returns."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -82,6 +82,10 @@ class ExperimentStore:
         it.
         """
         self._database = open_database(address, SCHEMA)
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each change by this object, in the thread that made the change."""
+        self._database.on_commit(listener)
 
     def close(self) -> None:
         """Close the file if it is open."""

@@ -15,6 +15,7 @@ from treadle.events import EventBus
 from treadle.events.changes import ExperimentChanged
 from treadle.experiments.store import SCHEMA, parse_plan
 from treadle.ids import NO_REQUEST
+from treadle.server.store_changes import Wait
 
 _SCHEMA = SCHEMA._replace(busy_seconds=1.0)
 POLL_SECONDS = 0.2
@@ -38,13 +39,15 @@ Both numbers are None for an experiment. For a batch, they count its runs.
 
 
 @asynccontextmanager
-async def experiments_followed(address: StoreAddress, bus: EventBus) -> AsyncIterator[None]:
+async def experiments_followed(
+    address: StoreAddress, bus: EventBus, wait: Wait | None = None
+) -> AsyncIterator[None]:
     """Publish changes of the experiments at `address` while the context is active.
 
-    The store may be created later.
+    The store may be created later. `wait` waits until the store may have changed.
     """
     feed = _Feed(address)
-    following = asyncio.create_task(_follow(feed, bus), name="experiments")
+    following = asyncio.create_task(_follow(feed, bus, wait or _interval), name="experiments")
     try:
         yield
     finally:
@@ -54,7 +57,11 @@ async def experiments_followed(address: StoreAddress, bus: EventBus) -> AsyncIte
         await asyncio.to_thread(feed.close)
 
 
-async def _follow(feed: "_Feed", bus: EventBus) -> None:
+async def _interval() -> None:
+    await asyncio.sleep(POLL_SECONDS)
+
+
+async def _follow(feed: "_Feed", bus: EventBus, wait: Wait) -> None:
     while True:
         for key, (_, done, total) in (await asyncio.to_thread(feed.changes)).items():
             experiment_id, batch_id = key
@@ -67,7 +74,7 @@ async def _follow(feed: "_Feed", bus: EventBus) -> None:
                     total=total,
                 )
             )
-        await asyncio.sleep(POLL_SECONDS)
+        await wait()
 
 
 class _Feed:

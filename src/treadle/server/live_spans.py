@@ -11,6 +11,7 @@ from treadle.events import EventBus
 from treadle.events.changes import SpanEnded, SpansLeftOut, SpanStarted
 from treadle.events.types import Event
 from treadle.ids import NO_REQUEST
+from treadle.server.store_changes import SharedStore, StoreChanges
 from treadle.traces.store.results import Changes, SpanChange
 
 TICK_SECONDS = 0.1
@@ -35,20 +36,23 @@ class Changing(Protocol):
 class LiveSpans:
     """Publishes the changed spans of a store until its context ends."""
 
-    def __init__(self, store: Changing, bus: EventBus) -> None:
+    def __init__(
+        self,
+        store: Changing,
+        bus: EventBus,
+        changes: StoreChanges | None = None,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        """Read the store after each signal of `changes`, and every `poll_seconds`."""
         self._store = store
         self._bus = bus
-        self._written = asyncio.Event()
+        changes = changes or StoreChanges()
+        self._report = changes.reporter(SharedStore.SPANS)
+        self._wait = changes.wait(SharedStore.SPANS, poll_seconds)
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-
-        def wake(_revision: int) -> None:
-            # The call raises RuntimeError if the event loop ended before the writer of the store.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._written.set)
-
-        self._store.on_commit(wake)
+        self._store.on_commit(lambda _: self._report())
         self._seen = (await asyncio.to_thread(self._store.changes, None)).newest
         self._task = asyncio.create_task(self._follow(), name="live spans")
         return self
@@ -60,11 +64,7 @@ class LiveSpans:
 
     async def _follow(self) -> None:
         while True:
-            # In Python 3.11, `wait_for` can lose a cancellation that arrives when the wait ends.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
-                    await self._written.wait()
-            self._written.clear()
+            await self._wait()
             # After an error, `_seen` is unchanged, so the next iteration repeats the read.
             with contextlib.suppress(StoreError):
                 await self._publish()

@@ -3,7 +3,12 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -18,18 +23,21 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
+from treadle.server import experiment_feed, live_spans
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
 from treadle.server.measures import ServerMeasures, ToolCallMeasures
 from treadle.server.other_servers import OtherServers
 from treadle.server.project_place import ProjectPlace
+from treadle.server.store_changes import SharedStore, StoreChanges
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
 from treadle.traces import TraceStore
 from treadle.traces.retention import Retention, keep_pruned
 from treadle.traces.store.span_reader import NO_TRACES
+from treadle.ui import feed as ui_feed
 from treadle.ui.feed import UiFeed
 from treadle.ui.service import Ui
 
@@ -37,6 +45,8 @@ if TYPE_CHECKING:
     from treadle.nats.connection import NatsConnection
     from treadle.server.replicas.export_stream import ExportStream
 
+_QUERY_SECONDS = 2.0
+"""Seconds between two queries of a feed without a signal."""
 _NUMBERS_OF_SERVERS = 2**52
 """The range from which a server in a group draws the number of its first event.
 
@@ -115,22 +125,25 @@ class ServerState:
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
             await stack.enter_async_context(ToolCallMeasures(app.bus, measures))
-            others = None
+            changes, others = StoreChanges(), None
             if bus is not None:
                 from treadle.server.replicas.member import GroupMember
 
-                others = await stack.enter_async_context(GroupMember(bus, app, turns, log))
+                member = GroupMember(bus, app, turns, log, on_store_change=changes.wake)
+                others = await stack.enter_async_context(member)
+                changes.forward_to(others.report_store_change)
             if app.has_repository:
                 await stack.enter_async_context(refresh_in_background(app.index, app.bus))
-            pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
-            await stack.enter_async_context(experiments_followed(app.stores.experiments, app.bus))
+            feeds = _Feeds(app, changes)
+            pages = await stack.enter_async_context(feeds.pages())
+            await stack.enter_async_context(feeds.experiments())
             ingest, exports, active_requests = None, None, ActiveRequests()
             most = size_bytes(settings.traces.max_request)
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
                 queue = IngestQueue(store, most_bytes=most, measures=measures.ingest)
                 ingest = await stack.enter_async_context(queue)
-                await stack.enter_async_context(LiveSpans(store, app.bus))
+                await stack.enter_async_context(feeds.spans(store))
                 await stack.enter_async_context(_pruned(store, settings.traces))
                 if bus is not None and settings.bus.ingest:
                     opening_stream = _written_from_stream(bus, app, ingest, store, settings.bus)
@@ -154,6 +167,39 @@ class ServerState:
                 others,
                 exports,
             )
+
+
+class _Feeds:
+    """Opens the feeds of the shared stores.
+
+    A SQLite file shows cheaply whether it has changed, so the feeds look often. A look at a
+    PostgreSQL database is a query, so the feeds wait for signals, and look less often.
+    """
+
+    def __init__(self, app: App, changes: StoreChanges) -> None:
+        self._app = app
+        self._changes = changes
+        self._seconds = None if app.stores.url is None else _QUERY_SECONDS
+        app.ui_store.on_change(changes.reporter(SharedStore.PAGES))
+        if app.experiments is not None:
+            app.experiments.experiments.on_change(changes.reporter(SharedStore.EXPERIMENTS))
+
+    def pages(self) -> UiFeed:
+        """Return the feed of the state of pages."""
+        seconds = self._seconds or ui_feed.POLL_SECONDS
+        wait = self._changes.wait(SharedStore.PAGES, seconds)
+        return UiFeed(self._app.ui_store, self._app.bus, wait=wait)
+
+    def experiments(self) -> AbstractAsyncContextManager[None]:
+        """Return the feed of the experiments."""
+        seconds = self._seconds or experiment_feed.POLL_SECONDS
+        wait = self._changes.wait(SharedStore.EXPERIMENTS, seconds)
+        return experiments_followed(self._app.stores.experiments, self._app.bus, wait)
+
+    def spans(self, store: TraceStore) -> LiveSpans:
+        """Return the feed of the spans."""
+        seconds = self._seconds or live_spans.POLL_SECONDS
+        return LiveSpans(store, self._app.bus, self._changes, poll_seconds=seconds)
 
 
 @asynccontextmanager

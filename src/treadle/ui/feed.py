@@ -6,7 +6,7 @@ The changes and requests come from the state file, which all Treadle processes s
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -26,10 +26,18 @@ _BEAT_SECONDS = 5.0
 class UiFeed:
     """A context manager that reads the state file at intervals and publishes events."""
 
-    def __init__(self, store: UiStore, bus: EventBus, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: UiStore,
+        bus: EventBus,
+        clock: Clock | None = None,
+        wait: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Create a feed. `wait` waits until the store may have changed."""
         self._store = store
         self._bus = bus
         self._clock = clock or SystemClock()
+        self._wait = wait or _interval
         self._pages: Counter[str] = Counter()
         self._left: set[str] = set()
         self._revision = 0
@@ -68,7 +76,7 @@ class UiFeed:
 
     async def _follow(self) -> None:
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            await self._wait()
             # After a failed read, the next check publishes the same changes.
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(self._keep_pages, tuple(self._pages))
@@ -103,3 +111,7 @@ class UiFeed:
                         request=request.request,
                     )
                 )
+
+
+async def _interval() -> None:
+    await asyncio.sleep(POLL_SECONDS)

@@ -5,7 +5,7 @@ request to a page through this file. The server of the page reads the file at in
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -92,6 +92,10 @@ class UiStore:
 
     def __init__(self, address: StoreAddress) -> None:
         self._database = open_database(address, SCHEMA)
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each change by this object, in the thread that made the change."""
+        self._database.on_commit(listener)
 
     def close(self) -> None:
         """Close the file, if it was opened."""
