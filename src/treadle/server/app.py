@@ -37,6 +37,7 @@ from treadle.server.otlp_grpc import AdmittedExport, serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
 from treadle.server.projects import Projects
 from treadle.server.readiness import Readiness, checks_of
+from treadle.server.refusals import RefusedError, answer_refused
 from treadle.server.request_bodies import BodyLimit
 from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
@@ -149,6 +150,7 @@ def create_app(
     app.state.oidc = open_oidc(settings.oidc, env)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
+    app.add_exception_handler(RefusedError, answer_refused)
     api = APIRouter(prefix=API_PREFIX, responses=ERRORS)
     for router in _ROUTERS:
         checked = [] if router in _SOCKETS else [Depends(refuse_wrong_parameters)]

@@ -69,11 +69,7 @@ async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -
 
     If the server cannot answer a WebSocket with an HTTP error, it closes the WebSocket.
     """
-    error = {"message": refusal.message, "hint": refusal.hint}
-    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
-    if refusal.retry_after is not None:
-        headers["Retry-After"] = str(refusal.retry_after)
-    answer = JSONResponse({"error": error}, status_code=refusal.status, headers=headers)
+    answer = _answer(refusal)
     if scope["type"] == "http":
         await answer(scope, receive, send)
         return
@@ -85,3 +81,17 @@ async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -
     start = {"status": answer.status_code, "headers": answer.raw_headers}
     await send({"type": "websocket.http.response.start", **start})
     await send({"type": "websocket.http.response.body", "body": answer.body})
+
+
+async def answer_refused(_request: object, error: Exception) -> JSONResponse:
+    """Answer a request whose route raised a RefusedError."""
+    assert isinstance(error, RefusedError)
+    return _answer(error.refusal)
+
+
+def _answer(refusal: Refusal) -> JSONResponse:
+    error = {"message": refusal.message, "hint": refusal.hint}
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    return JSONResponse({"error": error}, status_code=refusal.status, headers=headers)
