@@ -129,6 +129,23 @@ async def test_second_message_of_a_call_does_not_run_it_again(
         assert worker.figures.finished == 2
 
 
+async def test_write_is_not_repeated_when_jetstream_forgets_its_delivery(
+    nats: NatsServer, tmp_path: Path
+) -> None:
+    """After a crash of NATS, the same worker may get the same call as a first delivery again."""
+    async with team(nats, tmp_path) as at:
+        await at.worker()
+        gate = tmp_path / "gate"
+        future = await at.call("writing", text="a", until=str(gate))
+        await at.until(at.runs)
+        tree, stream = tree_of(at.root), at.names.stream("calls")
+        await at.connection.jetstream.delete_consumer(stream, f"{tree.repository}_{tree.commit}")
+        await at.result("reading", text="b")  # the worker has created the consumer again
+        gate.touch()
+        assert isinstance(await within(future), ToolCallCompleted)
+        assert len(at.runs("begin writing")) == 1
+
+
 async def test_read_is_repeated_when_its_worker_is_killed(nats: NatsServer, tmp_path: Path) -> None:
     async with team(nats, tmp_path) as at:
         process = await at.process("first")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -62,12 +63,12 @@ class CallEndedError(Exception):
 
 @dataclass(slots=True)
 class Assignment:
-    """A call that this worker has taken, and the number of its delivery."""
+    """One attempt of this worker to run a call. `attempt` is a random name, unique for ever."""
 
     at: Workplace
     call: WorkerCall
     tool: AnyTool
-    delivery: int
+    attempt: str = field(default_factory=lambda: secrets.token_hex(8))
     _decisions: dict[int, "asyncio.Future[Decision]"] = field(default_factory=dict)
     _limit: TimeLimit | None = None
     _running: "asyncio.Task[CallOutcome] | None" = None
@@ -217,7 +218,7 @@ class Assignment:
 
         Returns None if it does not answer.
         """
-        report = Report(self.call.id, self.at.worker, kind, self.delivery, number, question)
+        report = Report(self.call.id, self.at.worker, kind, self.attempt, number, question)
         try:
             request = self.at.connection.client.request(
                 self._subject("reports"), encode(report), timeout=self.at.timing.heartbeat

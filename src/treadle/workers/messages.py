@@ -62,11 +62,13 @@ class CallOutcome:
 class CallState:
     """What the bucket of calls stores about a call that a worker has taken.
 
-    `sequence` and `delivery` identify the delivery that the worker received. `outcome` is None
-    while the call runs.
+    `sequence` is the number of the message in the stream, and `delivery` is the number of its
+    delivery. JetStream may count deliveries from 1 again after a crash, so they are not unique.
+    `attempt` is. `outcome` is None while the call runs.
     """
 
     worker: str
+    attempt: str
     sequence: int
     delivery: int
     outcome: CallOutcome | None = None
@@ -87,14 +89,14 @@ class ReportKind(StrEnum):
 class Report:
     """A report of a worker to the server of a call. The server replies with a `ReportReply`.
 
-    `number` counts the questions of one delivery, and `delivery` is the number of the delivery. A
+    `attempt` is the attempt of the worker to run the call, and `number` counts its questions. A
     worker repeats a question until it has the decision.
     """
 
     call: str
     worker: str
     kind: ReportKind
-    delivery: int
+    attempt: str
     number: int = 0
     question: Question | None = None
 
@@ -111,7 +113,7 @@ class DecisionMessage:
     """The decision about a question of a worker."""
 
     call: str
-    delivery: int
+    attempt: str
     number: int
     decision: Decision
 

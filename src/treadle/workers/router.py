@@ -58,7 +58,7 @@ class _OpenCall:
     """The last time at which NATS answered."""
     worker: str | None = None
     """The worker that runs the call, or None if no worker began it."""
-    questions: dict[tuple[int, int], "asyncio.Task[Decision]"] = field(default_factory=dict)
+    questions: dict[tuple[str, int], "asyncio.Task[Decision]"] = field(default_factory=dict)
 
     @property
     def effect(self) -> Effect:
@@ -307,13 +307,13 @@ class WorkerRouter:
 
     async def _decide(self, call: _OpenCall, report: Report) -> None:
         """Ask for approval as if the call ran here, and send the decision to the worker."""
-        slot = (report.delivery, report.number)
+        slot = (report.attempt, report.number)
         if slot not in call.questions:
             call.questions[slot] = asyncio.create_task(_decision(call, report))
         decision = await asyncio.shield(call.questions[slot])
         await self._send(
             self._names.subject("workers", report.worker, "decisions"),
-            encode(DecisionMessage(report.call, report.delivery, report.number, decision)),
+            encode(DecisionMessage(report.call, report.attempt, report.number, decision)),
         )
 
     async def _on_outcome(self, message: "Msg") -> None:

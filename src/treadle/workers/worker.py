@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -312,7 +313,7 @@ class Worker:
         elif reason is not None or tool is None:
             await self._hand_back(call, message, reason or "")
         else:
-            await self._run(Assignment(repository.at, call, tool, delivery), message, stored)
+            await self._run(Assignment(repository.at, call, tool), message, stored)
 
     async def _is_settled(
         self, call: WorkerCall, message: "Msg", stored: tuple[CallState, int] | None
@@ -361,7 +362,7 @@ class Worker:
         if not wanted:
             await message.ack()
             return
-        state = CallState(self.name, message.metadata.sequence.stream, assignment.delivery)
+        state = self._state(message, assignment.attempt)
         revision = await self._queue.store(call.id, state, stored[1] if stored else 0)
         if revision is None:
             now = await self._queue.state(call.id)
@@ -443,10 +444,13 @@ class Worker:
             hint = "Look at the logs of the workers, then call the tool again."
         effect = Effect.NONE if stored is None else call.unfinished
         failure = ToolFailure(ErrorKind.UNAVAILABLE, text, hint=hint, effect=effect)
-        metadata = message.metadata
         outcome = CallOutcome(self.name, failure=failure)
-        state = CallState(self.name, metadata.sequence.stream, metadata.num_delivered, outcome)
+        state = replace(self._state(message, secrets.token_hex(8)), outcome=outcome)
         await self._finish(call, message, state, stored[1] if stored else 0)
+
+    def _state(self, message: "Msg", attempt: str) -> CallState:
+        metadata = message.metadata
+        return CallState(self.name, attempt, metadata.sequence.stream, metadata.num_delivered)
 
     async def _hand_back(self, call: WorkerCall, message: "Msg", reason: str) -> None:
         """Let JetStream deliver the call again, to this worker or another."""
@@ -493,7 +497,7 @@ class Worker:
         with suppress(JsonMismatchError, ValueError):
             received = decode(DecisionMessage, message.data)
             assignment = self._assignments.get(received.call)
-            if assignment is not None and assignment.delivery == received.delivery:
+            if assignment is not None and assignment.attempt == received.attempt:
                 assignment.decide(received.number, received.decision)
 
     async def _on_cancelled(self, message: "Msg") -> None:
