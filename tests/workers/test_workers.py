@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +29,7 @@ from treadle.events.types import (
 )
 from treadle.ids import new_id
 from treadle.workers.call_queue import CallQueue
-from treadle.workers.messages import WorkerCall, encode
+from treadle.workers.messages import CallState, WorkerCall, encode
 
 
 def assigned(at: Team) -> list[str]:
@@ -144,6 +146,36 @@ async def test_write_is_not_repeated_when_jetstream_forgets_its_delivery(
         gate.touch()
         assert isinstance(await within(future), ToolCallCompleted)
         assert len(at.runs("begin writing")) == 1
+
+
+async def test_call_stays_with_a_worker_that_still_runs_it(
+    nats: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JetStream delivers a call again if it missed the reports of the worker."""
+    async with team(nats, tmp_path) as at:
+        first = await at.worker("first", max_calls=1)  # it receives no second delivery
+
+        @asynccontextmanager
+        async def silent(_: object) -> AsyncIterator[None]:
+            yield
+
+        monkeypatch.setattr(first, "_kept_alive", silent)
+        gate = tmp_path / "gate"
+        future = await at.call("writing", text="a", until=str(gate))
+        await at.until(at.runs)
+        second = await at.worker("second")
+        asked = asyncio.Event()
+        still_runs = second._still_runs
+
+        async def noted(state: CallState) -> bool:
+            asked.set()
+            return await still_runs(state)
+
+        monkeypatch.setattr(second, "_still_runs", noted)
+        await asyncio.wait_for(asked.wait(), 30)
+        gate.touch()
+        assert isinstance(await within(future), ToolCallCompleted)
+        assert len(at.runs()) == 1
 
 
 async def test_read_is_repeated_when_its_worker_is_killed(nats: NatsServer, tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ class Worker:
         try:
             async with (
                 self._subscribed(self._subject("decisions"), self._on_decision),
+                self._subscribed(self._subject("running"), self._on_running),
                 self._subscribed(self._names.subject("cancelled"), self._on_cancelled),
             ):
                 async with asyncio.TaskGroup() as group:
@@ -332,7 +333,19 @@ class Worker:
         if message.metadata.sequence.stream != state.sequence:  # the server sent the call twice
             await message.ack()
             return True
-        return message.metadata.num_delivered <= state.delivery  # an old delivery that was late
+        if message.metadata.num_delivered <= state.delivery:  # an old delivery that was late
+            return True
+        return await self._still_runs(state)  # JetStream may forget reports when it restarts
+
+    async def _still_runs(self, state: CallState) -> bool:
+        """Whether the owner of a call still runs it. The owner reports so itself."""
+        subject = self._names.subject("workers", state.worker, "running")
+        attempt = state.attempt.encode()
+        try:
+            request = self._connection.client.request(subject, attempt, timeout=self._timing.find)
+            return bool((await answered(request)).data)
+        except NATS_ERRORS:
+            return False
 
     async def _why_not(
         self, repository: _Repository, call: WorkerCall, tool: AnyTool | None
@@ -363,25 +376,41 @@ class Worker:
             await message.ack()
             return
         state = self._state(message, assignment.attempt)
-        revision = await self._queue.store(call.id, state, stored[1] if stored else 0)
+        revision = await self._own(call, state, stored[1] if stored else 0)
         if revision is None:
-            now = await self._queue.state(call.id)
-            if now is None or now[0] != state:
-                if not await self._is_settled(call, message, now):
-                    await self._hand_back(call, message, "another worker took the call")
-                return
-            revision = now[1]  # an earlier attempt of the client stored the state
+            if not await self._is_settled(call, message, await self._queue.state(call.id)):
+                await self._hand_back(call, message, "another worker took the call")
+            return
         self._assignments[call.id] = assignment
         try:
             outcome = self._within_limit(assignment, await assignment.run())
+            await self._finish(call, message, replace(state, outcome=outcome), revision)
         except CallEndedError:
             outcome = assignment.failed(ErrorKind.CANCELLED, f"{call.tool} was cancelled.")
+            await self._finish(call, message, replace(state, outcome=outcome), revision)
         except asyncio.CancelledError:  # this process ends now
             await self._abandon(assignment, message, state, revision)
             raise
         finally:
             del self._assignments[call.id]
-        await self._finish(call, message, replace(state, outcome=outcome), revision)
+
+    async def _own(self, call: WorkerCall, state: CallState, revision: int) -> int | None:
+        """Store this worker as the owner of a call, and return the revision of the stored state.
+
+        Returns None if another attempt owns the call. If NATS does not answer, the state may be
+        stored or not, so this method tries again. Raises NATS errors if that takes too long.
+        """
+        started = self._clock.monotonic()
+        while True:
+            try:
+                if (stored := await self._queue.store(call.id, state, revision)) is not None:
+                    return stored
+                now = await self._queue.state(call.id)
+                return now[1] if now is not None and now[0] == state else None
+            except NATS_ERRORS:
+                if self._clock.monotonic() - started > self._timing.caller_lost:
+                    raise
+                await self._clock.sleep(self._timing.hand_back)
 
     async def _abandon(
         self, assignment: Assignment, message: "Msg", state: CallState, revision: int
@@ -499,6 +528,12 @@ class Worker:
             assignment = self._assignments.get(received.call)
             if assignment is not None and assignment.attempt == received.attempt:
                 assignment.decide(received.number, received.decision)
+
+    async def _on_running(self, message: "Msg") -> None:
+        """Answer whether this worker still runs an attempt: with the attempt, or with nothing."""
+        attempt = message.data.decode("ascii", "replace")
+        runs = any(each.attempt == attempt for each in self._assignments.values())
+        await message.respond(message.data if runs else b"")
 
     async def _on_cancelled(self, message: "Msg") -> None:
         assignment = self._assignments.get(message.data.decode("ascii", "replace"))
