@@ -191,13 +191,13 @@ class NatsServer:
 
 @contextmanager
 def postgres_server(folder: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
-    """Start a PostgreSQL server in `folder`, and stop it at the end."""
+    """Start a PostgreSQL server in `folder`, and kill it at the end."""
     server = PostgresServer(folder, durable=durable)
     server.start()
     try:
         yield server
     finally:
-        server.stop()
+        server.kill()  # in order, the last checkpoint can take half a minute
 
 
 @contextmanager

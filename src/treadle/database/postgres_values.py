@@ -42,6 +42,27 @@ def adapt(connection: "psycopg.Connection[Any]") -> None:
     adapters.register_loader("numeric", _NumericLoader)
 
 
+def is_stored_unchanged(text: str) -> bool:
+    """Return whether PostgreSQL stores the text as it is."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return False
+    return b"\0" not in data and _LEAD not in data
+
+
+def stored_text(text: str | PackedText) -> str:
+    """Return the text that PostgreSQL stores.
+
+    Raises UnicodeEncodeError for a `str` with a lone surrogate, as SQLite does.
+    """
+    if isinstance(text, str):
+        text.encode()
+    else:
+        text = text.decode("utf-8", "surrogatepass")
+    return _UNSTORABLE.sub(_private, text)
+
+
 def _stored(text: str) -> bytes:
     return _UNSTORABLE.sub(_private, text).encode()
 

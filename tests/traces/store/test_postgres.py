@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-from tests.engines import PostgresServer
+from tests.traces.store.conftest import new_project
 from tests.traces.store.contract import full_span
-from treadle.database import PostgresAddress
 from treadle.traces import TraceStore
 
 
 def test_written_spans_are_readable_in_another_connection(
-    tmp_path: Path, postgres: PostgresServer
+    tmp_path: Path, shared_database: str
 ) -> None:
-    address = PostgresAddress(postgres.new_database(), "default", "traces", tmp_path)
+    address = new_project(shared_database, tmp_path)
     writing, reading = TraceStore.open(address), TraceStore.open(address)
     writing.write([full_span(), full_span(span_id="other", output=None)]).result()
     writing.close()

@@ -24,16 +24,17 @@ _PASSES = f"""(s.{STEP_KINDS} AND (s.{CALL_KINDS}
 
 _RELATED = f"""
     SELECT column1, column2 FROM (VALUES {{}}) AS ids
-    WHERE EXISTS (
+    WHERE (
         SELECT 1 FROM spans s INDEXED BY steps_by_parent
-        WHERE s.trace = column1 AND s.parent_id = column2 AND {_PASSES}
-    ) OR EXISTS (
+        WHERE s.trace = column1 AND s.parent_id = column2 AND {_PASSES} LIMIT 1
+    ) NOTNULL OR (
         SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
-        WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES}
-    )"""  # noqa: S608  (constants)
+        WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES} LIMIT 1
+    ) NOTNULL"""  # noqa: S608  (constants)
 """Selects the spans that have a step (`is_step`) as their parent or child.
 
-Most model calls have neither, so they count.
+Most model calls have neither, so they count. The subqueries are not EXISTS, since PostgreSQL may
+read all steps of the store to answer EXISTS.
 """
 _ABOVE = f"""
     WITH RECURSIVE above (trace, span_id, parent_id, kind) AS (

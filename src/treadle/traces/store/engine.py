@@ -18,8 +18,18 @@ class Engine(ABC):
 
     text_tables: tuple[str, ...]
     """The statements that create the table `texts`, which text search reads."""
+    indexes: tuple[str, ...]
+    """The statements that adapt the indexes of `store.schema` to the engine."""
     triggers: tuple[str, ...]
     """The statements that create the triggers which fill `changed_spans` (`store.segments`)."""
+
+    @abstractmethod
+    def prepare_writer(self, connection: Connection) -> None:
+        """Set up the connection of the writer."""
+
+    @abstractmethod
+    def maintain(self, connection: Connection) -> None:
+        """Do small maintenance after a commit of the writer."""
 
     @abstractmethod
     def insert_texts(

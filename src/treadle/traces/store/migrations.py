@@ -129,6 +129,8 @@ def _upgrade(connection: Connection, version: int) -> None:
     _add_columns(connection)
     _add_counters(connection)
     _execute_all(connection, INDEXES)
+    if version == 0:
+        _execute_all(connection, engine.indexes)
     if _SUMMED <= version < _RECOUNTED:
         _count_again(connection)
     if _SUMMED <= version < _MATCHED:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from treadle.database import Connection
 from treadle.traces.store import statements
 from treadle.traces.store.engine import Engine, Job
+from treadle.traces.store.postgres_statements import allow_copies
 from treadle.traces.store.text_index import POSTGRES_TEXTS, TextColumns, text_columns
 
 _TRIGGER_FUNCTION = """
@@ -21,11 +23,38 @@ _TRIGGER = """
     REFERENCING {rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION record_changed_spans()
 """
 
+_WRITER_SETTINGS = (
+    # Every statement of the writer looks up keys. Without statistics, as in a new store, the
+    # planner would read whole tables instead, and keep that plan while the tables grow.
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_bitmapscan", "off"),
+    ("jit", "off"),
+)
+_COPIED = (
+    "spans", "contents", "texts", "blobs", "blob_uses", "span_labels", "span_properties", "traces",
+    "runs", "threads", "trace_facets", "rollups", "properties",
+)  # fmt: skip
+"""The tables into which the writer copies rows."""
+
+_STATISTICS = """
+    SELECT reltuples <= 0, pg_relation_size(oid) > 500000 FROM pg_class
+    WHERE oid = 'spans'::regclass"""
+_with_statistics: "WeakSet[Connection]" = WeakSet()
+"""The connections of writers that have seen statistics of the spans."""
+
 
 class PostgresEngine(Engine):
     """The parts of the trace store for PostgreSQL."""
 
     text_tables = POSTGRES_TEXTS
+    indexes = (
+        # An index of both columns serves look-ups of traces too. An entry of `spans_in_short` could
+        # exceed the limit of PostgreSQL, 2,704 bytes.
+        "DROP INDEX spans_by_span_id, spans_of_trace, roots_of_trace, spans_in_short",
+        "CREATE UNIQUE INDEX spans_of_trace ON spans (trace, span_id)",
+    )
     triggers = (
         _TRIGGER_FUNCTION,
         *(
@@ -33,6 +62,28 @@ class PostgresEngine(Engine):
             for event, rows in (("INSERT", "NEW"), ("UPDATE", "OLD"), ("DELETE", "OLD"))
         ),
     )
+
+    def prepare_writer(self, connection: Connection) -> None:
+        for name, value in _WRITER_SETTINGS:
+            connection.execute(f"SET {name} = {value}")
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false)"
+            " WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        allow_copies(connection, _COPIED)
+
+    def maintain(self, connection: Connection) -> None:
+        """Collect the first statistics, without which the planner chooses unsuitable indexes.
+
+        The server collects later ones itself.
+        """
+        if connection in _with_statistics:
+            return
+        missing, many = connection.execute(_STATISTICS).fetchone()
+        if missing and many:
+            connection.execute(f"ANALYZE {', '.join(_COPIED)}")
+        if many:
+            _with_statistics.add(connection)
 
     def insert_texts(
         self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]

@@ -57,7 +57,9 @@ _PRESENT_IN_PERIOD = """
             WHERE content_key BETWEEN ? AND ?)"""
 _PRESENT = """
     SELECT column1 FROM (VALUES {{}}) AS keys
-    WHERE EXISTS (SELECT 1 FROM spans INDEXED BY spans_by_{column} WHERE {column} = column1)"""
+    WHERE (
+        SELECT 1 FROM spans INDEXED BY spans_by_{column} WHERE {column} = column1 LIMIT 1
+    ) NOTNULL"""
 
 
 def same_calls_of(

@@ -18,6 +18,7 @@ _TRIGGER = """
     WHEN {key} <= (SELECT max(last) FROM segments)
     BEGIN INSERT OR IGNORE INTO changed_spans VALUES ({key}); END"""
 
+_CACHE_KILOBYTES = 64_000  # enough for the pages of indexes that are written at random positions
 _PAGES_AT_ONCE = 500
 _MAX_REWRITTEN_BYTES = 100_000_000
 """The maximum size in bytes of a file that is rewritten. Rewriting it takes about a second."""
@@ -38,10 +39,17 @@ class SqliteEngine(Engine):
         # more segments.
         "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     )
+    indexes = ()
     triggers = tuple(
         _TRIGGER.format(name=event.lower(), event=event, key=key)
         for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))
     )
+
+    def prepare_writer(self, connection: Connection) -> None:
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+
+    def maintain(self, connection: Connection) -> None:
+        """Do nothing: the planner needs no statistics, and `LogKeeper` keeps the log small."""
 
     def insert_texts(
         self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]

@@ -2,9 +2,11 @@
 
 Each step of SQLite releases the interpreter lock. After each step, another thread that runs Python
 may hold the lock for up to 5 ms. Therefore one statement writes about a hundred rows.
+`postgres_statements` has the same functions for PostgreSQL.
 """
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -25,6 +27,11 @@ def insert(
     connection: Connection, head: str, rows: Iterable[Sequence[Value]], tail: str = ""
 ) -> None:
     """Run `head VALUES (…), (…) tail` over all rows, in order."""
+    if not isinstance(connection, sqlite3.Connection):
+        from treadle.traces.store import postgres_statements
+
+        postgres_statements.insert(connection, head, tuple(rows), tail)
+        return
     for batch in _parts(tuple(rows)):
         connection.execute(f"{head} VALUES {_placeholders(batch)} {tail}", _flat(batch))
 
@@ -37,12 +44,22 @@ def select(
     The placeholders of a batch replace `{}`. Use `… IN ({})` for single values, and `(VALUES {})`
     for tuples.
     """
+    if not isinstance(connection, sqlite3.Connection):
+        from treadle.traces.store import postgres_statements
+
+        yield from postgres_statements.select(connection, statement, tuple(values))
+        return
     for batch in _parts(tuple(values)):
         yield from connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
 
 def run(connection: Connection, statement: str, values: Iterable[Any]) -> None:
     """Run a statement for batches of `values`, as `select` does, and return no rows."""
+    if not isinstance(connection, sqlite3.Connection):
+        from treadle.traces.store import postgres_statements
+
+        postgres_statements.run(connection, statement, tuple(values))
+        return
     for batch in _parts(tuple(values)):
         connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 

@@ -20,6 +20,7 @@ from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, segment_builder, span_merge
+from treadle.traces.store.engines import engine_of
 from treadle.traces.store.revisions import newest_revision
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
@@ -40,7 +41,6 @@ _HINT = (
 
 It omits the path of the file, since clients on other machines receive the hint.
 """
-_CACHE_KILOBYTES = 64_000  # enough for the pages of indexes that are written at random positions
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
 _SHARE = 250
@@ -268,6 +268,7 @@ class Writer:
         if isinstance(work, list):
             self._commit(connection, work)
             self._log.keep_small(connection, sum(part.size for part in work))
+            engine_of(connection).maintain(connection)
             return
         self._database.check_version(connection)
         if isinstance(work, _Pause):
@@ -278,8 +279,7 @@ class Writer:
 
     def _connect(self) -> Connection:
         connection = self._database.connect()
-        if isinstance(connection, sqlite3.Connection):
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+        engine_of(connection).prepare_writer(connection)
         return connection
 
     def _next(self) -> _Group | _Job[Any] | _Pause | None:
