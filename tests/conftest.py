@@ -8,14 +8,16 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
 import hypothesis
 import pytest
 
-from tests.engines import NatsServer, PostgresServer, nats_server, postgres_server
+from tests.engines import NatsServer, NewAddress, PostgresServer, nats_server, postgres_server
 from treadle.app.stores import Stores
+from treadle.database import PostgresAddress
 
 # No deadline: a busy machine is not a failure.
 hypothesis.settings.register_profile("treadle", deadline=None)
@@ -139,6 +141,32 @@ def both_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
         return Stores(tmp_path / "data")
     url: str = request.getfixturevalue("postgres_url")
     return Stores(tmp_path / "data", url, f"p{uuid4().hex[:20]}")
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def new_address(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> NewAddress:
+    """A function that returns the address of a new trace store, of each engine in turn."""
+    return _addresses(request, tmp_path_factory)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def both_addresses(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> NewAddress:
+    """The same as `new_address`, for tests that quick runs include on both engines."""
+    return _addresses(request, tmp_path_factory)
+
+
+def _addresses(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> NewAddress:
+    folder, numbers = tmp_path_factory.mktemp("stores"), count()
+    if request.param == "sqlite":
+        return lambda: folder / str(next(numbers)) / "traces.db"
+    url = request.getfixturevalue("postgres").new_database()
+    return lambda: PostgresAddress(url, f"p{next(numbers)}", "traces", folder)
 
 
 @pytest.fixture(scope="session")

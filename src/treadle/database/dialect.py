@@ -27,6 +27,11 @@ _EVERYWHERE = (
     (r"\bNOT GLOB\b", "!~@~"),
     (r"\bGLOB\b", "~@~"),
     (r"\b(AND|WHERE) (\w\.fault)\b(?!\s*[=!<>])", r"\1 \2 = 1"),
+    # PostgreSQL rejects a sum above 63 bits.
+    (
+        r"\bcoalesce\((\w+\.)?input_tokens, 0\) \+ coalesce\((?:\w+\.)?output_tokens, 0\)",
+        r"treadle.add_tokens(\1input_tokens, \1output_tokens)",
+    ),
     # `?^` is the parameter of the preceding placeholder.
     (
         r"\b(\w+)\.texts MATCH \?",

@@ -12,6 +12,7 @@ of the schema, so transactions that write run one after another here too.
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -52,6 +53,12 @@ _IS_HELD = """
     SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND (classid::bigint << 32 | objid::bigint) = %s)"""
+
+_READ = """
+    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+    SET LOCAL statement_timeout = {milliseconds};
+    SET LOCAL work_mem = '64MB'"""
+"""Begins to read. Sums over many rows need more memory than the 4 MB of the default setting."""
 
 
 class PostgresDatabase(Database):
@@ -110,12 +117,14 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def read(self, connection: Connection, seconds: float) -> Iterator[None]:
-        limit = f"{seconds * 1000:.0f}"
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        assert isinstance(connection, PostgresConnection)
+        connection.deadline = time.monotonic() + seconds
         try:
-            connection.execute("SELECT set_config('statement_timeout', ?, true)", (limit,))
+            with as_sqlite_errors():
+                connection.raw.execute(_READ.format(milliseconds=max(1, round(seconds * 1000))))
             yield
         finally:
+            connection.deadline = None
             with suppress(sqlite3.Error):
                 connection.rollback()
 

@@ -9,6 +9,7 @@ import re
 import select
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -17,6 +18,7 @@ from typing import Any
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Cursor
 from treadle.database.dialect import translated
+from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_values import adapt
 from treadle.database.schema import Schema
@@ -30,9 +32,6 @@ except ImportError as error:
         hint="Run `pip install 'treadle[team]'`, or remove the setting.",
     ) from error
 
-PROJECT_SETTING = "treadle.project"
-"""The session setting with the project of a connection. The row-level policies compare it."""
-
 _CONNECT_SECONDS = 10
 _LOST_SECONDS = 30
 """The seconds after which a connection to a server that does not answer counts as lost."""
@@ -43,7 +42,8 @@ _SERVER_LIMITS = f"""SELECT set_config('tcp_keepalives_idle', '{_LOST_SECONDS}',
     set_config('tcp_keepalives_interval', '{_LOST_SECONDS // 3}', false),
     set_config('tcp_keepalives_count', '3', false),
     set_config('tcp_user_timeout', '{_LOST_SECONDS * 1000}', false),
-    set_config('idle_in_transaction_session_timeout', '{_ABANDONED_SECONDS * 1000}', false)"""
+    set_config('idle_in_transaction_session_timeout', '{_ABANDONED_SECONDS * 1000}', false),
+    set_config('jit', 'off', false)"""
 
 _LOCK_TIMEOUT = "55P03"
 _TIMEOUT = "57014"
@@ -63,6 +63,8 @@ class PostgresConnection:
         self.raw = raw
         self._pool = pool
         self.schema = ""
+        self.deadline: float | None = None
+        """The moment after which `execute` runs no more statements, by `time.monotonic`."""
 
     @property
     def is_alive(self) -> bool:
@@ -96,6 +98,8 @@ class PostgresConnection:
         if statement.positions is not None:
             assert not isinstance(parameters, Mapping)
             values = [parameters[position] for position in statement.positions]
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise sqlite3.OperationalError(_REASONS[_TIMEOUT])
         with as_sqlite_errors():
             if sql == "BEGIN IMMEDIATE":
                 return self._begin()
@@ -214,6 +218,8 @@ class Pool:
         self, connection: PostgresConnection, address: PostgresAddress, schema: Schema
     ) -> None:
         """Make the connection one of the project and the store at `address`."""
+        if connection.schema not in {"", address.schema}:
+            connection.raw.execute("DISCARD PLANS")  # they contain the result of `is_project`
         connection.raw.execute(
             "SELECT set_config('search_path', %s, false), set_config(%s, %s, false),"
             " set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)",

@@ -7,7 +7,10 @@ from treadle.database.postgres_search import SEARCH_FUNCTIONS
 
 SCHEMA = "treadle"
 
-VERSION = 2
+PROJECT_SETTING = "treadle.project"
+"""The session setting with the project of a connection. The row-level policies compare it."""
+
+VERSION = 4
 """The version of the functions. Increase it with each change."""
 
 _JSON_TEXT = r"""
@@ -65,6 +68,12 @@ def _operator(name: str, function: str) -> str:
 _MEMBER = r'"((?:[^"\\]|\\.)*)"'
 
 FUNCTIONS: tuple[str, ...] = (
+    # The row-level policies call this function. It is declared as IMMUTABLE, so that the planner
+    # replaces the call by its result. PostgreSQL does not use an index for text search below a
+    # policy that it evaluates later. A connection discards its plans when its project changes.
+    f"""CREATE OR REPLACE FUNCTION treadle.is_project(text)
+        RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+        AS 'SELECT current_setting(''{PROJECT_SETTING}'', true) IS NOT DISTINCT FROM $1'""",  # noqa: S608  (constants)
     """CREATE OR REPLACE FUNCTION treadle.iif(boolean, anycompatible, anycompatible)
         RETURNS anycompatible LANGUAGE sql IMMUTABLE PARALLEL SAFE
         AS 'SELECT CASE WHEN $1 THEN $2 ELSE $3 END'""",
@@ -79,6 +88,13 @@ FUNCTIONS: tuple[str, ...] = (
     """CREATE OR REPLACE FUNCTION treadle.unixepoch()
         RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
         AS 'SELECT floor(extract(epoch FROM statement_timestamp()))::bigint'""",
+    # A sum above 63 bits becomes the largest number.
+    """CREATE OR REPLACE FUNCTION treadle.add_tokens(bigint, bigint)
+        RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT CASE WHEN abs(coalesce($1, 0) / 2) + abs(coalesce($2, 0) / 2) < 1::bigint << 61
+            THEN coalesce($1, 0) + coalesce($2, 0)
+            ELSE greatest(least(coalesce($1, 0)::numeric + coalesce($2, 0),
+                9223372036854775807), -9223372036854775807)::bigint END $$""",
     # SQLite's `lower` changes ASCII letters only.
     """CREATE OR REPLACE FUNCTION treadle.ascii_lower(text)
         RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT lower($1 COLLATE "C")'""",

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from psycopg.sql import SQL, Identifier, Literal
 
-from treadle.database.postgres_connection import PROJECT_SETTING, PostgresConnection, lock_key
+from treadle.database.postgres_connection import PostgresConnection, lock_key
 from treadle.database.postgres_functions import FUNCTIONS
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_functions import VERSION as FUNCTIONS_VERSION
@@ -116,9 +116,7 @@ def protect_tables(connection: PostgresConnection, project: str) -> None:
         run_ddl(connection, "ALTER TABLE {}.{} ENABLE ROW LEVEL SECURITY", *names)
         run_ddl(connection, "ALTER TABLE {}.{} FORCE ROW LEVEL SECURITY", *names)
         run_ddl(connection, f"DROP POLICY IF EXISTS {POLICY} ON {{}}.{{}}", *names)
-        check = SQL("current_setting({}, true) = {}").format(
-            Literal(PROJECT_SETTING), Literal(project)
-        )
+        check = SQL("treadle.is_project({})").format(Literal(project))
         connection.raw.execute(
             SQL("CREATE POLICY {} ON {}.{} USING ({check})").format(
                 *map(Identifier, (POLICY, *names)), check=check

@@ -1,12 +1,15 @@
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.toolbox.traces.recordings import Recordings, opened
+from tests.engines import NewAddress
+from tests.toolbox.traces.recordings import Recordings
+from treadle.traces import TraceStore
 
 
 @pytest.fixture
-def recordings(tmp_path: Path) -> Iterator[Recordings]:
-    with opened(tmp_path) as store:
+def recordings(new_address: NewAddress, tmp_path: Path) -> Iterator[Recordings]:
+    with closing(TraceStore.open(new_address())) as store:
         yield Recordings(store, tmp_path)

@@ -5,11 +5,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
@@ -124,13 +126,26 @@ def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) ->
     assert len(TraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
 
 
-def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    store = TraceStore.open(tmp_path / "traces.db", read_seconds=0)
-    store.write([span(f"s{number}") for number in range(2_000)]).result()
+def test_a_reading_that_takes_too_long_is_given_up(both_addresses: NewAddress) -> None:
+    with closing(TraceStore.open(both_addresses(), read_seconds=0)) as store:
+        store.write([span("s")]).result()
 
-    with pytest.raises(StoreError, match="it took more than 0 s"):
-        store.trace("trace")
-    store.close()
+        with pytest.raises(StoreError, match="it took more than 0 s"):
+            store.trace("trace")
+
+
+def test_statement_that_takes_too_long_is_cancelled(both_addresses: NewAddress) -> None:
+    with closing(TraceStore.open(both_addresses(), read_seconds=0.1)) as store:
+        with (
+            pytest.raises(StoreError, match=r"it took more than 0\.1 s"),
+            store.reader() as connection,
+        ):
+            connection.execute(
+                "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers"
+                " WHERE n < 1000000000) SELECT count(*) FROM numbers"
+            ).fetchone()
+
+        assert store.spans().data == ()  # the connection can be used again
 
 
 def test_the_file_is_readable_by_its_owner_alone(store: TraceStore) -> None:

@@ -154,7 +154,7 @@ class Selection(Generic[T]):
 
     def read(self, row: Sequence[Any], **given: Any) -> T:
         """Build the tuple from a row with the columns of `sql`, and from the `given` values."""
-        values = list(map(plain, row)) if bytes in map(type, row) else row
+        values = list(map(plain, row)) if has_packed(row) else row
         found = list(self._pick(values))
         for position, convert in self._converted:
             found[position] = convert(values)
@@ -169,6 +169,14 @@ def _converter(source: From, first: int) -> Callable[[Sequence[Any]], Any]:
     if len(source.sql) == 1:
         return lambda values: convert(values[first])
     return lambda values: convert(*values[first:last])
+
+
+_PACKED = frozenset({bytes, PackedText})
+
+
+def has_packed(row: Iterable[object]) -> bool:
+    """Return whether a value of a row is a text that the database stores as bytes."""
+    return not _PACKED.isdisjoint(map(type, row))
 
 
 def plain(value: Any) -> Any:

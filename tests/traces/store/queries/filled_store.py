@@ -1,12 +1,11 @@
 """A store of random spans, and the same spans as plain Python sees them."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from tests.engines import NewAddress
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.random_spans import random_span
 from treadle.traces import TraceStore
@@ -29,17 +28,15 @@ class Filled:
 
 
 @contextmanager
-def filled(random: Random) -> Iterator[Filled]:
+def filled(random: Random, new_address: NewAddress) -> Iterator[Filled]:
     """Up to 180 versions of up to 120 spans, in up to three batches."""
-    with TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address(), read_seconds=60)) as store:
         versions = []
         for _ in range(random.randrange(1, 4)):
             batch = [random_span(random) for _ in range(random.randrange(1, 60))]
             store.write(batch).result()
             versions += batch
         yield Filled(store, naive.kept(versions))
-        store.close()
 
 
 def walked(

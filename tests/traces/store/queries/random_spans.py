@@ -35,7 +35,7 @@ _TEXTS = (
     "line\nbreak not found",
     "😀 smile",
 )
-_TERMS = (
+TERMS = (
     *("hello", "foo_bar", "50%", "C++", "%", "Timeout", "ReadTimeoutError", "北京", "欢迎", "שלום"),
     *(
         "not found",
@@ -141,7 +141,7 @@ def _condition(random: Random, spans: list[NaiveSpan]) -> Condition:
         return Condition(field, Operator.IS, (), negated)
     if field is Field.TEXT:
         operator = random.choice((Operator.CONTAINS, Operator.CONTAINS, Operator.BEGINS))
-        return Condition(field, operator, (random.choice(_TERMS),), negated)
+        return Condition(field, operator, (random.choice(TERMS),), negated)
     if field in NUMERIC:
         amount = random.choice(spans).amount(field) or random.randrange(100)
         if random.random() < 0.2:

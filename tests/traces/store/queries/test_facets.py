@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.traces.store.queries.filled_store import Filled, filled
 from tests.traces.store.queries.naive import NaiveSpan
 from tests.traces.store.queries.random_spans import random_query
@@ -68,9 +69,11 @@ def without(query: Query, field: AnyField) -> Query:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
+def test_each_facet_is_counted_without_its_own_conditions(
+    seed: int, new_address: NewAddress
+) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         for _ in range(8):
             query = random_query(random, there.spans)
             found = there.store.facets(Rows.SPANS, query, limit=1_000)
@@ -84,11 +87,11 @@ def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_facets_are_the_same_from_segments(seed: int) -> None:
+def test_facets_are_the_same_from_segments(seed: int, new_address: NewAddress) -> None:
     random = Random(seed)
     with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)
-        with filled(random) as there:
+        with filled(random, new_address) as there:
             for _ in range(8):
                 query = random_query(random, there.spans)
                 found = there.store.facets(Rows.SPANS, query, limit=1_000)
@@ -121,9 +124,11 @@ def check_rows(there: Filled, query: Query) -> None:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
+def test_values_are_those_of_what_fits_and_hold_the_text(
+    seed: int, new_address: NewAddress
+) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         for _ in range(10):
             query = random_query(random, there.spans)
             field = random.choice(COUNTED)
@@ -139,8 +144,10 @@ def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
             assert not found.more
 
 
-def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    with filled(Random(3)) as there:
+def test_a_list_is_cut_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, new_address: NewAddress
+) -> None:
+    with filled(Random(3), new_address) as there:
         assert there.store.values(Field.RUN, limit=1).more
         assert len(there.store.values(Field.RUN, limit=1).values) == 1
         assert of(there.store.facets(limit=1), Field.KIND).more
@@ -153,9 +160,11 @@ def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(counts_of(of(found, Field.STATUS)).values()) <= 4
 
 
-def test_key_with_a_value_for_each_span_is_not_a_facet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_with_a_value_for_each_span_is_not_a_facet(
+    monkeypatch: pytest.MonkeyPatch, new_address: NewAddress
+) -> None:
     monkeypatch.setattr(facets, "_MAX_FACET_VALUES", 1)
-    with filled(Random(3)) as there:
+    with filled(Random(3), new_address) as there:
         keys = there.store.metadata_keys(limit=10)
         assert keys == (MetadataKey("seats"),)
         assert {each.field for each in there.store.facets().data} >= {"user", "metadata.seats"}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled
 from tests.traces.store.queries.naive_runs import NaiveRun, naive_runs
@@ -25,33 +26,37 @@ BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 
 @settings(max_examples=8)
 @given(st.integers(0, 1 << 32))
-def test_groups_labels_and_summaries_are_the_sums_of_what_fits(seed: int) -> None:
-    check_sums(Random(seed))
+def test_groups_labels_and_summaries_are_the_sums_of_what_fits(
+    seed: int, new_address: NewAddress
+) -> None:
+    check_sums(Random(seed), new_address)
 
 
 @settings(max_examples=6)
 @given(st.integers(0, 1 << 32))
 @example(17530759)  # threads that are only partly in the period, sorted by an expression
-def test_sums_are_the_same_by_the_short_form_of_the_spans(seed: int) -> None:
+def test_sums_are_the_same_by_the_short_form_of_the_spans(
+    seed: int, new_address: NewAddress
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
         patch.setattr(span_pages, "_LOOKED_AT", 4)
-        check_sums(Random(seed))
+        check_sums(Random(seed), new_address)
 
 
 @settings(max_examples=12)
 @given(st.integers(0, 1 << 32))
-def test_sums_are_the_same_from_segments(seed: int) -> None:
+def test_sums_are_the_same_from_segments(seed: int, new_address: NewAddress) -> None:
     with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)
-        check_sums(Random(seed))
+        check_sums(Random(seed), new_address)
 
 
 GROUPINGS: tuple[Grouping, ...] = (*GroupBy, MetadataKey("tenant"), MetadataKey("none"))
 
 
-def check_sums(random: Random) -> None:
-    with filled(random) as there:
+def check_sums(random: Random, new_address: NewAddress) -> None:
+    with filled(random, new_address) as there:
         for _ in range(10):
             query = random_query(random, there.spans)
             by, bucket = random.choice(GROUPINGS), random.choice(BUCKETS)
@@ -215,6 +220,8 @@ def ranks(durations: Iterable[int | None]) -> list[int | None]:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 367 * 86_400])
-def test_a_bucket_of_no_length_or_of_years_is_refused(seconds: int) -> None:
-    with filled(Random(1)) as there, pytest.raises(UsageError):
+def test_a_bucket_of_no_length_or_of_years_is_refused(
+    seconds: int, new_address: NewAddress
+) -> None:
+    with filled(Random(1), new_address) as there, pytest.raises(UsageError):
         there.store.groups(GroupBy.TIME, bucket_seconds=seconds)

@@ -1,22 +1,22 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.naive_runs import naive_runs
 from tests.traces.store.queries.random_spans import random_query
+from treadle.database import StoreAddress
 from treadle.spans.span import ROOT_WAIT_SECONDS, Span, SpanKind, SpanStatus, Trace
 from treadle.traces import TraceStore
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
@@ -42,8 +42,8 @@ def _error(error: ListedError | None) -> tuple[str, str] | None:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
-    with filled(Random(seed)) as there:
+def test_runs_are_the_sums_of_their_spans(seed: int, new_address: NewAddress) -> None:
+    with filled(Random(seed), new_address) as there:
         rows, total = walked(lambda cursor: there.store.runs(limit=2, cursor=cursor))
 
         expected = {run.run_id: run for run in naive_runs(there.spans)}
@@ -69,9 +69,9 @@ def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
+def test_a_run_fits_where_one_of_its_spans_does(seed: int, new_address: NewAddress) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         known = naive_runs(there.spans)
         for _ in range(15):
             query = _about_spans(random_query(random, there.spans))
@@ -84,9 +84,9 @@ def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
 
 @settings(max_examples=6)
 @given(SEEDS)
-def test_totals_are_those_of_the_listed_runs(seed: int) -> None:
+def test_totals_are_those_of_the_listed_runs(seed: int, new_address: NewAddress) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         known = naive_runs(there.spans)
         for _ in range(10):
             query = random_query(random, there.spans)
@@ -107,10 +107,10 @@ def test_totals_are_those_of_the_listed_runs(seed: int) -> None:
 
 @settings(max_examples=5)
 @given(SEEDS)
-def test_runs_are_the_same_beyond_all_limits(seed: int) -> None:
+def test_runs_are_the_same_beyond_all_limits(seed: int, new_address: NewAddress) -> None:
     """The limits are so small that all of them apply."""
     random = Random(seed)
-    with filled(random) as there, pytest.MonkeyPatch.context() as patch:
+    with filled(random, new_address) as there, pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_pages, "_FEW_SPANS", 0)
         patch.setattr(run_pages, "_RECENT_SPANS", 3)
         patch.setattr(run_pages, "_MAX_TOTAL", 2)
@@ -127,9 +127,9 @@ def test_runs_are_the_same_beyond_all_limits(seed: int) -> None:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_a_thread_fits_where_one_of_its_spans_does(seed: int) -> None:
+def test_a_thread_fits_where_one_of_its_spans_does(seed: int, new_address: NewAddress) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         threads = _threads(there)
         for _ in range(15):
             query = _about_spans(random_query(random, there.spans))
@@ -145,8 +145,8 @@ def test_a_thread_fits_where_one_of_its_spans_does(seed: int) -> None:
 
 @settings(max_examples=5)
 @given(SEEDS)
-def test_runs_are_sorted_by_what_they_add_up_to(seed: int) -> None:
-    with filled(Random(seed)) as there:
+def test_runs_are_sorted_by_what_they_add_up_to(seed: int, new_address: NewAddress) -> None:
+    with filled(Random(seed), new_address) as there:
         for key in ("duration", "cost", "tokens"):
             for text in (key, f"-{key}"):
                 sort = Sort(SortKey(key), ascending=text == key)
@@ -159,8 +159,8 @@ def test_runs_are_sorted_by_what_they_add_up_to(seed: int) -> None:
                 assert values[len(known) :] == [None] * (len(values) - len(known))
 
 
-def test_a_condition_on_a_sum_means_the_whole_run() -> None:
-    with filled(Random(5)) as there:
+def test_a_condition_on_a_sum_means_the_whole_run(new_address: NewAddress) -> None:
+    with filled(Random(5), new_address) as there:
         costs = {run.run_id: naive.sums(run.spans).nano for run in naive_runs(there.spans)}
         dearest = max(costs.values())
         rows = there.store.runs(parse_query(f"cost>={dearest / naive.NANO:.9f}", now_us=0)).data
@@ -170,8 +170,8 @@ def test_a_condition_on_a_sum_means_the_whole_run() -> None:
         ]
 
 
-def test_a_run_is_read_with_all_spans_of_its_traces() -> None:
-    with filled(Random(7)) as there:
+def test_a_run_is_read_with_all_spans_of_its_traces(new_address: NewAddress) -> None:
+    with filled(Random(7), new_address) as there:
         run = max(naive_runs(there.spans), key=lambda each: len(each.spans))
         found = there.store.run(run.run_id)
 
@@ -223,21 +223,21 @@ def _threads(there: Filled) -> dict[str, list[naive.NaiveSpan]]:
 
 
 @contextmanager
-def stored_spans(spans: Sequence[Span]) -> Iterator[TraceStore]:
-    with TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+def stored_spans(address: StoreAddress, spans: Sequence[Span]) -> Iterator[TraceStore]:
+    with closing(TraceStore.open(address)) as store:
         store.write(spans).result()
         yield store
-        store.close()
 
 
-def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it() -> None:
+def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it(
+    new_address: NewAddress,
+) -> None:
     tool = replace(
         span("tool", "agent", kind=SpanKind.TOOL), status=SpanStatus.ERROR, error="no such file"
     )
     tool = replace(tool, name="execute_tool read_file", attributes={"error.type": "not_found"})
     chain = [replace(span("agent", "root"), status=SpanStatus.ERROR, error="tool failed"), tool]
-    with stored_spans(chain) as store:
+    with stored_spans(new_address(), chain) as store:
         (run,) = store.runs().data
         assert run.sums.faults == 1
         store.write([replace(span("root"), status=SpanStatus.ERROR, error="tool failed")]).result()
@@ -249,9 +249,11 @@ def test_lists_show_the_failed_tool_and_not_the_run_that_failed_with_it() -> Non
     )
 
 
-def test_lists_state_the_type_of_an_error_once() -> None:
+def test_lists_state_the_type_of_an_error_once(new_address: NewAddress) -> None:
     failed = replace(span("root"), status=SpanStatus.ERROR, error="KeyError: 'fare'")
-    with stored_spans([replace(failed, attributes={"error.type": "KeyError"})]) as store:
+    with stored_spans(
+        new_address(), [replace(failed, attributes={"error.type": "KeyError"})]
+    ) as store:
         (run,) = store.runs().data
     assert run.error == ListedError("trace", "root", failed.name, "KeyError", "'fare'")
 
@@ -261,11 +263,11 @@ def test_lists_state_the_type_of_an_error_once() -> None:
     [(0, SpanStatus.UNFINISHED), (ROOT_WAIT_SECONDS + 60, SpanStatus.OK)],
 )
 def test_run_without_its_root_is_unfinished_until_its_root_is_late(
-    age_seconds: int, status: SpanStatus
+    age_seconds: int, status: SpanStatus, new_address: NewAddress
 ) -> None:
     ended_us = int(time.time() - age_seconds) * 1_000_000
     child = replace(span("child", "root"), start_us=ended_us - 1_000, end_us=ended_us)
-    with stored_spans([child]) as store:
+    with stored_spans(new_address(), [child]) as store:
         (run,) = store.runs(parse_query(f"status:{status}", now_us=0)).data
         trace = store.trace("trace")
     duration_us = 1_000 if status is SpanStatus.OK else None

@@ -8,12 +8,12 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.random_spans import random_span
@@ -39,11 +39,11 @@ def segments_of(store: TraceStore) -> int:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_sums_are_exact_after_late_spans_and_deletions(seed: int) -> None:
+def test_sums_are_exact_after_late_spans_and_deletions(seed: int, new_address: NewAddress) -> None:
     random = Random(seed)
-    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+    with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)
-        store = TraceStore.open(Path(folder) / "traces.db")
+        store = TraceStore.open(new_address())
         versions = []
         for _ in range(6):
             batch = [random_span(random) for _ in range(random.randrange(1, 30))]
@@ -109,11 +109,11 @@ def test_segment_that_another_process_wrote_again_is_left_alone(
 
 
 def test_tokens_of_a_filter_are_added_without_overflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_address: NewAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment_constantly(monkeypatch)
     counts = ((1 << 63) - 1, 3)
-    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(new_address())) as store:
         for each in range(30):
             one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)
             store.write([replace(one, tokens=Usage(*(counts if each % 2 else (2, 3))))]).result()
@@ -126,11 +126,11 @@ def test_tokens_of_a_filter_are_added_without_overflow(
 
 @pytest.mark.parametrize("fewest", [0, 1 << 60])
 def test_values_that_differ_after_a_nul_are_different_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int
+    new_address: NewAddress, monkeypatch: pytest.MonkeyPatch, fewest: int
 ) -> None:
     segment_constantly(monkeypatch)
     monkeypatch.setattr(segment_scan, "FEWEST_SPANS", fewest)
-    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
+    with closing(TraceStore.open(new_address())) as store:
         for each in range(30):
             value = "a\0b" if each % 3 else "a"
             one = span("a", trace_id=f"t{each}", start_us=each, end_us=9 + each)

@@ -1,6 +1,7 @@
 import gzip
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from treadle.errors import NotFoundError
 from treadle.events.types import Usage
@@ -19,8 +21,8 @@ from treadle.traces.store.skeleton import Skeleton
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    opened = TraceStore.open(tmp_path / "traces.db")
+def store(new_address: NewAddress) -> Iterator[TraceStore]:
+    opened = TraceStore.open(new_address())
     yield opened
     opened.close()
 
@@ -210,7 +212,7 @@ def test_unknown_trace_raises_not_found(store: TraceStore) -> None:
 @pytest.mark.parametrize(
     ("count", "most"), [(10_000, 500_000), pytest.param(45_000, 2_000_000, marks=pytest.mark.slow)]
 )
-def test_a_large_trace_is_small_on_the_wire(store: TraceStore, count: int, most: int) -> None:
+def test_a_large_trace_is_small_on_the_wire(tmp_path: Path, count: int, most: int) -> None:
     """The bounds are those of the case R23."""
     root = span("0" * 16, kind=SpanKind.RUN, end_us=10**9)
     calls = [
@@ -229,10 +231,12 @@ def test_a_large_trace_is_small_on_the_wire(store: TraceStore, count: int, most:
         )
         for number in range(1, count)
     ]
-    for start in range(0, count, 5_000):
-        store.write([root, *calls][start : start + 5_000]).result()
+    with closing(TraceStore.open(tmp_path / "traces.db")) as store:
+        for start in range(0, count, 5_000):
+            store.write([root, *calls][start : start + 5_000]).result()
+        found = store.skeleton("trace")
 
-    answer = json.dumps(to_json(store.skeleton("trace")), separators=(",", ":"))
+    answer = json.dumps(to_json(found), separators=(",", ":"))
 
-    assert len(store.skeleton("trace").columns.span_ids) == count
+    assert len(found.columns.span_ids) == count
     assert len(gzip.compress(answer.encode(), 6)) < most

@@ -1,11 +1,11 @@
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import filled, walked
 from tests.traces.store.queries.random_spans import random_query, random_sort, random_span
@@ -24,13 +24,17 @@ def identity(span: ListedSpan) -> tuple[str, str]:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_pages_hold_what_fits_in_order_whatever_is_asked(seed: int) -> None:
-    check_pages(Random(seed))
+def test_pages_hold_what_fits_in_order_whatever_is_asked(
+    seed: int, new_address: NewAddress
+) -> None:
+    check_pages(Random(seed), new_address)
 
 
 @settings(max_examples=6)
 @given(SEEDS)
-def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None:
+def test_pages_are_the_same_where_there_is_much_of_everything(
+    seed: int, new_address: NewAddress
+) -> None:
     """A million spans would take a test too long, so what counts as many is made few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(span_pages, "_LOOKED_AT", 4)
@@ -40,20 +44,22 @@ def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None
         patch.setattr(span_sources, "_SIFTED", 1)
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
         patch.setattr(conditions, "_FEW_VALUES", 1)
-        check_pages(Random(seed))
+        check_pages(Random(seed), new_address)
 
 
 @settings(max_examples=4)
 @given(SEEDS)
-def test_pages_are_the_same_where_there_are_too_many_names_for_a_pattern(seed: int) -> None:
+def test_pages_are_the_same_where_there_are_too_many_names_for_a_pattern(
+    seed: int, new_address: NewAddress
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "_MAX_NAMES", 1)
         patch.setattr(conditions, "_MAX_SIMILAR", 1)
-        check_pages(Random(seed))
+        check_pages(Random(seed), new_address)
 
 
-def check_pages(random: Random) -> None:
-    with filled(random) as there:
+def check_pages(random: Random, new_address: NewAddress) -> None:
+    with filled(random, new_address) as there:
         for _ in range(15):
             query, sort = random_query(random, there.spans), random_sort(random)
             limit = random.choice((1, 3, 10, 1000))
@@ -75,9 +81,11 @@ def check_pages(random: Random) -> None:
 
 @settings(max_examples=6)
 @given(SEEDS)
-def test_a_walk_shows_each_span_once_while_others_arrive(seed: int) -> None:
+def test_a_walk_shows_each_span_once_while_others_arrive(
+    seed: int, new_address: NewAddress
+) -> None:
     random = Random(seed)
-    with filled(random) as there:
+    with filled(random, new_address) as there:
         query, sort = random_query(random, there.spans), random_sort(random)
         expected = naive.in_order(there.fitting(query), sort, there.keys)
         later = set[str]()
@@ -99,8 +107,8 @@ def test_a_walk_shows_each_span_once_while_others_arrive(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=4)
-def test_listed_spans_have_run_thread_and_counted(seed: int) -> None:
-    with filled(Random(seed)) as there:
+def test_listed_spans_have_run_thread_and_counted(seed: int, new_address: NewAddress) -> None:
+    with filled(Random(seed), new_address) as there:
         rows, _ = walked(lambda cursor: there.store.spans(limit=1000, cursor=cursor))
 
         told = {identity(row): (row.run_id, row.thread_id, row.counted) for row in rows}
@@ -109,9 +117,9 @@ def test_listed_spans_have_run_thread_and_counted(seed: int) -> None:
         }
 
 
-def test_a_cursor_of_another_query_or_order_is_refused() -> None:
+def test_a_cursor_of_another_query_or_order_is_refused(new_address: NewAddress) -> None:
     errors = parse_query("status:error", now_us=0)
-    with filled(Random(1)) as there:
+    with filled(Random(1), new_address) as there:
         cursor = there.store.spans(limit=1).pagination.next_cursor
 
         with pytest.raises(UsageError, match="another query or another order"):
@@ -123,13 +131,13 @@ def test_a_cursor_of_another_query_or_order_is_refused() -> None:
 
 
 @pytest.mark.parametrize("page", [{"limit": 0}, {"limit": 1001}, {"offset": -1}])
-def test_a_page_that_cannot_be_is_refused(page: dict[str, int]) -> None:
-    with filled(Random(1)) as there, pytest.raises(UsageError):
+def test_a_page_that_cannot_be_is_refused(page: dict[str, int], new_address: NewAddress) -> None:
+    with filled(Random(1), new_address) as there, pytest.raises(UsageError):
         there.store.spans(Query(), **page)  # type: ignore[arg-type]  # numbers by name
 
 
-def test_pattern_may_match_thousands_of_users(tmp_path: Path) -> None:
-    store = TraceStore.open(tmp_path / "traces.db")
+def test_pattern_may_match_thousands_of_users(new_address: NewAddress) -> None:
+    store = TraceStore.open(new_address())
     plain = random_span(Random(1))
     store.write(
         [replace(plain, trace_id=f"t{n}", user=f"u{n}", run_id=None) for n in range(1_200)]

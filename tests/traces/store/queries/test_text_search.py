@@ -1,11 +1,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from treadle.errors import UsageError
 from treadle.traces import TraceStore
@@ -34,8 +34,8 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    opened = TraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
+def store(both_addresses: NewAddress) -> Iterator[TraceStore]:
+    opened = TraceStore.open(both_addresses())
     spans = [
         replace(span(name, trace_id=name, start_us=number), name="work", input=text)
         for number, (name, text) in enumerate(TEXTS.items())
@@ -125,9 +125,9 @@ def test_hits_come_newest_first_with_the_place_of_the_match(store: TraceStore) -
     assert {hit.field for hit in hits} == {"input"}
 
 
-def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
+def test_a_long_text_is_cut_around_the_match(both_addresses: NewAddress) -> None:
     text = f"{'before ' * 5_000}the needle {'after ' * 5_000}"
-    store = TraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(both_addresses())
     store.write([replace(span("long"), output=text, input="x", name="y")]).result()
     (hit,) = store.search(parse_query("needle", now_us=0), limit=1).data
     store.close()
@@ -149,9 +149,9 @@ def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
     ],
 )
 def test_the_marks_of_a_hit_are_the_matches_of_the_query(
-    tmp_path: Path, query: str, text: str, marked: list[str]
+    both_addresses: NewAddress, query: str, text: str, marked: list[str]
 ) -> None:
-    store = TraceStore.open(tmp_path / "traces.db")
+    store = TraceStore.open(both_addresses())
     store.write([replace(span("a"), output=text, input="", name="y")]).result()
     (hit,) = store.search(parse_query(query, now_us=0), limit=1).data
     store.close()

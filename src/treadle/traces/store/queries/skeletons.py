@@ -10,7 +10,7 @@ from treadle.spans.forest import Node, arrange
 from treadle.spans.totals import CALL_KINDS
 from treadle.traces.store.results import metadata_in, release_in, shown_labels, user_in
 from treadle.traces.store.skeleton import Columns, Skeleton
-from treadle.traces.store.statements import packed, plain
+from treadle.traces.store.statements import has_packed, packed, plain
 
 
 class Flag(IntFlag):
@@ -106,7 +106,7 @@ def skeleton(connection: Connection, trace_id: str) -> Skeleton:
 
 
 def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
-    if any(bytes in map(type, column) for column in zip(*found, strict=True)):
+    if any(map(has_packed, zip(*found, strict=True))):
         found = [list(map(plain, values)) for values in found]
     return list(map(_Row._make, found))
 
