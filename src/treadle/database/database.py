@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+COPY_PROGRESS = "copy_progress"
+"""The table of a database into which a copy has not been completed (`copying`)."""
+UNFINISHED_COPY = "a copy into it has not been completed; run `treadle store copy` again"
+
 _FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
 """Exceptions that mean that the database or its data cannot be used.
 

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Connection, transaction
-from treadle.database.database import Database
+from treadle.database.database import COPY_PROGRESS, UNFINISHED_COPY, Database
 from treadle.database.postgres_connection import (
     PostgresConnection,
     as_sqlite_errors,
@@ -174,6 +174,8 @@ class PostgresDatabase(Database):
 
     def _difference(self, connection: PostgresConnection, version: int) -> str | None:
         """Return why the tables do not fit the schema, or None if they fit."""
+        if COPY_PROGRESS in columns(connection, self.address.schema):
+            return UNFINISHED_COPY
         if tables := unprotected_tables(connection):
             return f"no row-level policy protects {_named(tables)}; run `treadle store migrate`"
         if version < self.schema.version:

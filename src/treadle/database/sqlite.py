@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from treadle.database.connection import Connection, transaction
-from treadle.database.database import Database
+from treadle.database.database import COPY_PROGRESS, UNFINISHED_COPY, Database
 from treadle.database.schema import Schema
 from treadle.errors import StoreError, TreadleError
 from treadle.owner_only import SIDECARS, close_to_others, private_file
@@ -221,6 +221,8 @@ class SqliteDatabase(Database):
             return f"a newer version of Treadle wrote it (format {version}); update Treadle"
         if version < 0:
             return f"Treadle did not write it (format {version})"
+        if COPY_PROGRESS in _tables(connection):
+            return UNFINISHED_COPY
         if version < self.schema.version:
             return None
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as sound:
