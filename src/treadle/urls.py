@@ -3,8 +3,12 @@
 import re
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*(?=@)")
+_PASSWORD = re.compile(r"(?<=[?&])((?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
 
 
 def without_credentials(text: str) -> str:
-    """Return `text` with `***` in place of the user name and password of every URL in it."""
-    return _CREDENTIALS.sub("***", text)
+    """Return `text` with `***` in place of the user name and password of every URL in it.
+
+    The address of a PostgreSQL database may also have its password as a parameter.
+    """
+    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub("***", text))

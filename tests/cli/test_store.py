@@ -1,16 +1,28 @@
-"""Backups of the stores of an installation, taken while a server uses them."""
+"""Stores that are backed up, examined, upgraded, and copied to PostgreSQL."""
 
 import asyncio
 import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from tests.cli.command import treadle
+import pytest
+
+from tests.cli.command import environment, treadle
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.server.exports import export, span
 from tests.server.serving import Served, serving
+from tests.spans.runs import span as run_span
+from treadle.database import Schema
 from treadle.database.backup import MANIFEST
+from treadle.database.sqlite import SqliteDatabase
+from treadle.traces import TraceStore
+from treadle.ui import store as ui
 
 LISTS = (
     "/spans", "/runs", "/threads", "/labels", "/summary", "/run_totals", "/experiments",
@@ -96,3 +108,76 @@ def test_stores_in_postgresql_are_left_to_its_own_programs(tmp_path: Path) -> No
     assert done.status == 2
     assert "pg_dump" in done.err
     assert "hunter2" not in done.err
+
+
+@pytest.mark.slow
+def test_stores_are_checked_copied_to_postgresql_and_back(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    home, project = tmp_path / "home", f"p{uuid4().hex[:20]}"
+    assert treadle("projects", "add", project, home=home).status == 0
+    folder = home / "data" / "projects" / project
+    with closing(TraceStore.open(folder / "traces.db")) as store:
+        store.write([run_span(f"s{number}") for number in range(5_000)]).result()
+    url = postgres_url.replace("treadle@", "treadle:hunter2@")
+    copy = ("store", "copy", "--to", url, "--project", project)
+    killed = 0
+    for delay in (0.9, 1.1, 1.3, 1.5, 1.7):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "treadle.cli.main", *copy],
+            env=environment(home),
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+    assert killed
+    done = treadle(*copy, home=home)
+    if done.status:  # the last process has completed the copy
+        assert "already has data" in done.err
+    assert "hunter2" not in done.out + done.err
+
+    in_postgresql = {"TREADLE_STORE__URL": url}
+    checked = treadle(
+        "store", "check", "--deep", "--json", "--project", project, home=home, **in_postgresql
+    )
+    assert checked.status == 0, checked.out + checked.err
+    back = tmp_path / "back"
+    returned = treadle(
+        "store", "copy", "--to", f"sqlite:{back}", "--project", project, home=home, **in_postgresql
+    )
+    assert returned.status == 0, returned.err
+    with closing(TraceStore.open(back / "projects" / project / "traces.db")) as store:
+        assert store.spans(limit=1).pagination.total == 5_000
+    assert "hunter2" not in checked.out + checked.err + returned.out + returned.err
+
+    again = treadle(*copy, home=home)
+    assert again.status == 2
+    assert "already has data" in again.err
+    same = treadle("store", "copy", "--to", f"sqlite:{home / 'data'}", home=home)
+    assert same.status == 2
+    assert "same place" in same.err
+
+
+def test_check_fails_for_a_store_that_lacks_a_table(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert treadle("traces", "list", home=home).status == 0
+    assert treadle("store", "check", home=home).status == 0
+    with closing(sqlite3.connect(home / "data" / "traces.db")) as connection:
+        connection.execute("DROP TABLE redactions")
+    done = treadle("store", "check", home=home)
+    assert done.status == 1
+    assert "it lacks the tables redactions" in done.out
+
+
+def test_migrate_upgrades_the_stores_that_exist(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    path = home / "data" / "ui.db"
+    SqliteDatabase(path, Schema.of_migrations("page state", ui.MIGRATIONS[:1])).open().close()
+    done = treadle("store", "migrate", home=home)
+    assert done.out == "1 stores are up to date.\n"
+    assert SqliteDatabase(path, ui.SCHEMA).stored_version() == ui.SCHEMA.version

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from treadle import __version__
 from treadle.app.code_index import open_index
+from treadle.app.project_databases import project_databases
 from treadle.app.stores import Stores, log_path
 from treadle.config.loader import config_paths, load
-from treadle.database import Database, open_database
 from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import TreadleError
 from treadle.owner_only import private_folder
@@ -160,33 +160,12 @@ def _index(root: Path) -> Finding:
     return Finding("index", Verdict.OK, f"{detail}, {len(report.skipped)} left out")
 
 
-def _databases() -> list[Database]:
-    from treadle.edits import proposal_store
-    from treadle.experiments import store as experiments
-    from treadle.gateway import breakpoints
-    from treadle.session import conversations
-    from treadle.tools.approvals import grants
-    from treadle.traces.store import migrations as traces
-    from treadle.ui import store as ui
-
-    stores = Stores.of_user()
-    return [
-        open_database(stores.traces, traces.SCHEMA),
-        open_database(stores.conversations, conversations.SCHEMA),
-        open_database(stores.approvals, grants.SCHEMA),
-        open_database(stores.proposals, proposal_store.SCHEMA),
-        open_database(stores.breakpoints, breakpoints.SCHEMA),
-        open_database(stores.ui, ui.SCHEMA),
-        open_database(stores.experiments, experiments.SCHEMA),
-    ]
-
-
 def _records() -> Finding:
     """Check the databases for damage, and report their sizes and the size of the log.
 
     The check reads each database completely and changes nothing.
     """
-    databases = _databases()
+    databases = project_databases(Stores.of_user())
     damaged = [
         f"{database.name}: {reason}"
         for database in databases

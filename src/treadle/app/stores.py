@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from treadle.database import PostgresAddress, StoreAddress
+from treadle.errors import UsageError
 from treadle.paths import user_config_dir, user_data_dir
+from treadle.urls import without_credentials
 
 if TYPE_CHECKING:
     from treadle.edits.service import Edits
@@ -38,10 +40,26 @@ class Stores:
     @classmethod
     def of_user(cls, project: str = DEFAULT_PROJECT) -> Self:
         """Return the stores of a project at the place that the user's settings name."""
-        folder = user_data_dir()
-        if project != DEFAULT_PROJECT:
-            folder = folder / "projects" / project
+        folder = _project_folder(user_data_dir(), project)
         return cls(folder, _store_url(os.environ), project)
+
+    @classmethod
+    def at(cls, place: str, project: str = DEFAULT_PROJECT) -> Self:
+        """Return the stores of a project at a place: `sqlite:FOLDER`, or a PostgreSQL address."""
+        kind, _, rest = place.partition(":")
+        if kind == "sqlite" and rest:
+            return cls(_project_folder(Path(rest).expanduser(), project), None, project)
+        if kind in {"postgresql", "postgres"} and rest.startswith("//"):
+            return cls(_project_folder(user_data_dir(), project), place, project)
+        raise UsageError(
+            "The place of the stores is unknown.",
+            hint="Write sqlite:FOLDER, or postgresql://HOST/NAME.",
+        )
+
+    @property
+    def name(self) -> str:
+        """The place of the stores for people, without the user and the password."""
+        return f"sqlite:{self.folder}" if self.url is None else without_credentials(self.url)
 
     @property
     def traces(self) -> StoreAddress:
@@ -116,6 +134,11 @@ class Stores:
             yield edits
         finally:
             store.close()
+
+
+def _project_folder(data: Path, project: str) -> Path:
+    """Return the folder of a project in a data folder."""
+    return data if project == DEFAULT_PROJECT else data / "projects" / project
 
 
 def log_path() -> Path:

@@ -42,7 +42,7 @@ COMMANDS = {
     "agent": Entry("agent", "ask what failed, what is slow, what is expensive"),
     "experiment": Entry("experiment", "change a recorded model call, run it again, compare"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
-    "store": Entry("store", "back up the stores, and restore them"),
+    "store": Entry("store", "examine, upgrade, copy, back up and restore the stores"),
     "projects": Entry("projects", "add, list and remove projects of a shared server"),
     "users": Entry("users", "invite, list and remove users of a shared server"),
     "keys": Entry("keys", "create, list and revoke API keys of a shared server"),

@@ -1,4 +1,4 @@
-"""A progress bar on standard error for the first build of an index."""
+"""Progress on standard error: of the first build of an index, and of a copy."""
 
 import sys
 from typing import TYPE_CHECKING, Self
@@ -60,3 +60,32 @@ class IndexBar:
     def _stop(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+class RowCounter:
+    """Shows how many rows of a table have been copied.
+
+    It is a context manager. Within the context, call it with the name of the table and the number
+    of its copied rows.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty()
+        self._table = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, table: str, rows: int) -> None:
+        if self._quiet:
+            return
+        if self._is_terminal:
+            print(f"\r\033[K{table}: {rows:,} rows", end="", file=sys.stderr, flush=True)
+        elif table != self._table:
+            print(f"Copying the table {table} …", file=sys.stderr, flush=True)
+        self._table = table
+
+    def __exit__(self, *_: object) -> None:
+        if self._table and self._is_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

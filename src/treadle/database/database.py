@@ -141,6 +141,14 @@ class Database(ABC):
         """
 
     @abstractmethod
+    def stored_version(self) -> int:
+        """Return the version of the tables, or 0 if the database does not exist."""
+
+    def exposure(self) -> str | None:
+        """Return why the records of a project are not separate from those of others, or None."""
+        return None
+
+    @abstractmethod
     def error(self, reason: object) -> StoreError:
         """Return a StoreError for the database. `reason` is why it cannot be used."""
 

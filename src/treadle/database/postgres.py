@@ -200,8 +200,11 @@ class PostgresDatabase(Database):
         finally:
             connection.rollback()
 
+    def stored_version(self) -> int:
+        with self._used() as connection, as_sqlite_errors():
+            return stored_version(connection).version
+
     def exposure(self) -> str | None:
-        """Return why no policy separates the projects of the server, or None if one does."""
         with self._used() as connection, as_sqlite_errors():
             role = bypassing_role(connection)
         if role is None:

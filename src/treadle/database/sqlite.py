@@ -156,6 +156,15 @@ class SqliteDatabase(Database):
             return "it is not writable; run `chmod u+w` on it"
         return reason
 
+    def stored_version(self) -> int:
+        if not self.path.exists():
+            return 0
+        try:
+            with closing(self.connect(read_only=True)) as connection:
+                return _version(connection)
+        except sqlite3.Error as error:
+            raise self.error(error) from error
+
     def error(self, reason: object) -> StoreError:
         """Return a StoreError for the file. `reason` is the reason why the file cannot be used."""
         return StoreError(

@@ -19,7 +19,7 @@ CONNECTED_US = 15_000_000
 _KEPT_US = 60_000_000
 """Microseconds after which the next `ask` deletes a request."""
 
-_MIGRATIONS = (
+MIGRATIONS = (
     """
     CREATE TABLE state (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -65,7 +65,7 @@ _MIGRATIONS = (
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
-SCHEMA = Schema.of_migrations("page state", _MIGRATIONS, pragmas=FAST, busy_seconds=5.0)
+SCHEMA = Schema.of_migrations("page state", MIGRATIONS, pragmas=FAST, busy_seconds=5.0)
 
 
 @dataclass(frozen=True, slots=True)

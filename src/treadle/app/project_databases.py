@@ -1,0 +1,78 @@
+"""The databases of all stores of one project, for the commands that examine or copy them."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from treadle.app.stores import DEFAULT_PROJECT, Stores
+from treadle.database import Connection, Database, open_database
+from treadle.database.copying import Shown, copy_database
+
+_RECOUNT_SECONDS = 24 * 3600.0
+
+
+def project_databases(stores: Stores) -> tuple[Database, ...]:
+    """Return the databases of a project. The default project includes that of the identities."""
+    from treadle.edits import proposal_store
+    from treadle.experiments import store as experiments
+    from treadle.gateway import breakpoints
+    from treadle.identity import schema as identity
+    from treadle.session import conversations
+    from treadle.tools.approvals import grants
+    from treadle.traces.store import migrations as traces
+    from treadle.ui import store as ui
+
+    found = [
+        open_database(stores.traces, traces.SCHEMA),
+        open_database(stores.conversations, conversations.SCHEMA),
+        open_database(stores.approvals, grants.SCHEMA),
+        open_database(stores.proposals, proposal_store.SCHEMA),
+        open_database(stores.breakpoints, breakpoints.SCHEMA),
+        open_database(stores.ui, ui.SCHEMA),
+        open_database(stores.experiments, experiments.SCHEMA),
+    ]
+    if stores.project == DEFAULT_PROJECT:
+        found.append(open_database(stores.identity, identity.SCHEMA))
+    return tuple(found)
+
+
+def copy_project(source: Stores, target: Stores, shown: Shown) -> Mapping[str, Mapping[str, int]]:
+    """Copy all stores of a project, and return the rows of each table of each store.
+
+    An interrupted copy is continued. Stores that `source` does not have are left out. Raises
+    UsageError if the target has other data, and StoreError if a copy differs from its source.
+    """
+    copied: dict[str, Mapping[str, int]] = {}
+    for reading, writing in zip(
+        project_databases(source),
+        project_databases(target),
+        strict=False,  # only the default project has the identities
+    ):
+        if not reading.exists:
+            continue
+        with reading, writing:
+            copied[reading.schema.records] = copy_database(
+                reading, writing, writers={"texts": _insert_texts}, shown=shown
+            )
+    return copied
+
+
+def wrong_span_sums(stores: Stores) -> list[str]:
+    """Return a sentence for each table of sums of spans that differs from a recount."""
+    from treadle.traces.store.migrations import SCHEMA
+    from treadle.traces.store.recount import wrong_sums
+
+    database = open_database(stores.traces, SCHEMA)
+    if not database.exists:
+        return []
+    with (
+        closing(database.connect_reader()) as connection,
+        database.read(connection, _RECOUNT_SECONDS),
+    ):
+        return wrong_sums(connection)
+
+
+def _insert_texts(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    from treadle.traces.store.engines import engine_of
+
+    engine_of(connection).insert_texts(connection, rows)
