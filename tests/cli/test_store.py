@@ -141,14 +141,27 @@ def test_stores_are_checked_copied_to_postgresql_and_back(
         assert "already has data" in done.err
     assert "hunter2" not in done.out + done.err
 
-    in_postgresql = {"TREADLE_STORE__URL": url}
     checked = treadle(
-        "store", "check", "--deep", "--json", "--project", project, home=home, **in_postgresql
+        "store",
+        "check",
+        "--deep",
+        "--json",
+        "--project",
+        project,
+        home=home,
+        TREADLE_STORE__URL=url,
     )
     assert checked.status == 0, checked.out + checked.err
     back = tmp_path / "back"
     returned = treadle(
-        "store", "copy", "--to", f"sqlite:{back}", "--project", project, home=home, **in_postgresql
+        "store",
+        "copy",
+        "--to",
+        f"sqlite:{back}",
+        "--project",
+        project,
+        home=home,
+        TREADLE_STORE__URL=url,
     )
     assert returned.status == 0, returned.err
     with closing(TraceStore.open(back / "projects" / project / "traces.db")) as store:
