@@ -18,6 +18,7 @@ from treadle.database import StoreAddress
 from treadle.errors import NotFoundError
 from treadle.events import EventBus
 from treadle.gateway import Gateway
+from treadle.gateway.key_spending import KeySpending
 from treadle.spans.span import Span
 from treadle.traces import TraceStore
 from treadle.traces.interruptions import recorder_id
@@ -96,8 +97,12 @@ async def running(
     clock: Clock | None = None,
     recording: bool = True,
     breakpoints: StoreAddress | None = None,
+    spending: Callable[[], KeySpending | None] = lambda: None,
 ) -> AsyncIterator[Running]:
-    """Run a gateway with its data in `folder` until the context is left."""
+    """Run a gateway with its data in `folder` until the context is left.
+
+    `spending` returns the object that counts the cost of the next call.
+    """
     await asyncio.to_thread(folder.mkdir, exist_ok=True)
     store = TraceStore.open(folder / "traces.db")
     bus = EventBus()
@@ -113,7 +118,7 @@ async def running(
                 recorder_id=own_id,
                 clock=clock,
             ) as gateway,
-            _served(gateway) as url,
+            _served(gateway, spending) as url,
             httpx2.AsyncClient(base_url=url, timeout=30) as http,
         ):
             yield Running(url, gateway, store, bus, http)
@@ -122,10 +127,15 @@ async def running(
 
 
 @asynccontextmanager
-async def _served(gateway: Gateway) -> AsyncIterator[str]:
+async def _served(
+    gateway: Gateway, spending: Callable[[], KeySpending | None]
+) -> AsyncIterator[str]:
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await gateway(scope, receive, send, spending())
+
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(
-            gateway, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+            answer, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
         )
         server = _Server(config)
         task = asyncio.create_task(server._serve([listening]))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from treadle.gateway.budgets import Used
+from treadle.gateway.key_spending import KeySpending
 from treadle.gateway.request import CallRequest, new_span_id
 from treadle.gateway.uploads import SentUpload
 from treadle.llm.endpoint import Endpoint
@@ -90,6 +91,8 @@ class GatewayCall:
     budgets: tuple[str, ...] = ()
     reserved: Mapping[str, Used] = field(default_factory=dict)
     """The tokens and the cost that each budget reserved for the call."""
+    spending: KeySpending | None = None
+    """Counts the cost for the limits of the API key of the call, if it has such limits."""
     cached: bool = False
     """Whether the answer came from the cache.
 

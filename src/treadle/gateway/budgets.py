@@ -251,14 +251,19 @@ class Budgets:
 
     def _period(self, budget: GatewayBudget) -> tuple[int, int]:
         """The start and end of the current period, in Unix microseconds."""
-        now = datetime.fromtimestamp(self._clock.now_us() / 1e6, UTC)
-        begin = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        if budget.period == "day":
-            end = begin + timedelta(days=1)
-        else:
-            begin = begin.replace(day=1)
-            end = (begin + timedelta(days=32)).replace(day=1)
-        return int(begin.timestamp()) * 1_000_000, int(end.timestamp()) * 1_000_000
+        return period_of(budget.period, self._clock.now_us())
+
+
+def period_of(kind: str, now_us: int) -> tuple[int, int]:
+    """Return the start and end of the `day` or `month` of a time, in Unix microseconds (UTC)."""
+    now = datetime.fromtimestamp(now_us / 1e6, UTC)
+    begin = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if kind == "day":
+        end = begin + timedelta(days=1)
+    else:
+        begin = begin.replace(day=1)
+        end = (begin + timedelta(days=32)).replace(day=1)
+    return int(begin.timestamp()) * 1_000_000, int(end.timestamp()) * 1_000_000
 
 
 def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:

@@ -116,6 +116,8 @@ class Exchange:
         await self._pass_breakpoints()
         call, parts = self._call, self._parts
         call.budgets = _budgets(call.request, parts.budgets)
+        if call.spending is not None:
+            _refuse_batch(call.request, "The limit of the key in dollars")
         await parts.budgets.check(call.budgets)
         self._cache_key = parts.cache.key(call.request)
         kept = parts.cache.get(self._cache_key) if self._cache_key is not None else None
@@ -124,9 +126,12 @@ class Exchange:
             return
         plan = await parts.router.plan(call.request)
         call.route = plan.route
-        if call.budgets:
+        spending = call.spending if _may_cost(call.request) else None
+        if call.budgets or spending is not None:
             planned = await asyncio.to_thread(planned_use, call.request, plan.targets)
             call.reserved = await parts.budgets.reserve(call.budgets, planned)
+            if spending is not None:
+                await spending.reserve(planned)
         failure: _Failure | None = None
         for endpoint in plan.targets:
             failure = await self._ask(endpoint)
@@ -422,19 +427,30 @@ def _recorded_part(request: CallRequest, attempt: Attempt) -> Callable[[bytes], 
 
 
 def _budgets(request: CallRequest, budgets: Budgets) -> tuple[str, ...]:
-    """The budgets that count a call. Calls about files and requests for results cost nothing."""
-    if request.target.method != "POST" or request.operation is Operation.FILES:
+    """The budgets that count a call."""
+    if not _may_cost(request):
         return ()
     names = budgets.covering(request)
-    if names and request.operation is Operation.BATCHES and request.target.path == "/batches":
+    if names:
+        _refuse_batch(request, f"The budget {names[0]!r}")
+    return names
+
+
+def _may_cost(request: CallRequest) -> bool:
+    """Whether a call may cost something. Calls about files and requests for results do not."""
+    return request.target.method == "POST" and request.operation is not Operation.FILES
+
+
+def _refuse_batch(request: CallRequest, counter: str) -> None:
+    """Raise RefusalError for the start of a batch, whose cost `counter` cannot count."""
+    if request.operation is Operation.BATCHES and request.target.path == "/batches":
         raise RefusalError(
-            f"The budget {names[0]!r} cannot count a batch, whose calls are made later.",
+            f"{counter} cannot count a batch, whose calls are made later.",
             hint="Send the calls one by one, or start the batch without the gateway.",
             status=403,
             code="batch_uncounted",
             headers={"x-should-retry": "false"},
         )
-    return names
 
 
 async def read_body(content: bytes) -> Body:

@@ -35,6 +35,7 @@ from treadle.gateway.exchange import (
     json_headers,
     read_body,
 )
+from treadle.gateway.key_spending import KeySpending
 from treadle.gateway.measures import GatewayMeasures
 from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
@@ -124,8 +125,15 @@ class Gateway:
         sums = sums_of(store) if store is not None else None
         budgets = Budgets(own.budgets, env, sums, clock)
 
+        def settle(call: GatewayCall, amount: Used | None) -> None:
+            budgets.settle(call.budgets, call.reserved, amount)
+            if call.spending is not None:
+                task = loop.create_task(call.spending.settle(amount))
+                background.add(task)
+                task.add_done_callback(background.discard)
+
         def used(call: GatewayCall, amount: Used | None) -> None:
-            loop.call_soon_threadsafe(budgets.settle, call.budgets, call.reserved, amount)
+            loop.call_soon_threadsafe(settle, call, amount)
 
         def lost(reason: str) -> None:
             text = f"Calls through the gateway cannot be recorded: {reason}"
@@ -154,7 +162,8 @@ class Gateway:
                 without_usage=set(),
             )
             yield cls(parts, models, await stack.enter_async_context(recorder))
-            await asyncio.gather(*background, return_exceptions=True)
+        await asyncio.sleep(0)  # the recorder has scheduled `settle` for its last calls
+        await asyncio.gather(*background, return_exceptions=True)
 
     @property
     def breakpoints(self) -> Breakpoints:
@@ -211,8 +220,17 @@ class Gateway:
             return Health(self._calls, 0, None)
         return Health(self._calls, loss.count, loss.reason)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request to a path that the gateway serves (`apis.PATHS`)."""
+    async def __call__(
+        self,
+        scope: Message,
+        receive: Receive,
+        send: Send,
+        spending: KeySpending | None = None,
+    ) -> None:
+        """Answer one request to a path that the gateway serves (`apis.PATHS`).
+
+        `spending` counts its cost for the limits of an API key.
+        """
         try:
             self._parts.upstream.hops.check(scope["headers"])
         except RefusalError as loop:
@@ -221,7 +239,7 @@ class Gateway:
         path = str(scope["path"]).removeprefix("/v1")
         target = find_target(scope["method"], scope["path"])
         if target is not None:
-            await self._call(target, scope, receive, send)
+            await self._call(target, scope, receive, send, spending)
         elif scope["method"] == "GET" and (path == "/models" or path.startswith("/models/")):
             await self._list(path.removeprefix("/models").removeprefix("/"), send)
         else:
@@ -234,14 +252,21 @@ class Gateway:
             )
             await _refuse(send, error, api)
 
-    async def _call(self, target: Target, scope: Message, receive: Receive, send: Send) -> None:
+    async def _call(
+        self,
+        target: Target,
+        scope: Message,
+        receive: Receive,
+        send: Send,
+        spending: KeySpending | None,
+    ) -> None:
         headers = _headers(scope)
         upload: Upload | None = None
         try:
             is_json = target.method == "POST" and _is_json(headers)
             if target.operation.passes_through and not is_json:
                 upload = Upload(dict(headers).get("content-type", ""))
-            await self._record(target, headers, upload, scope, receive, send)
+            await self._record(target, headers, upload, scope, receive, send, spending)
         except RefusalError as error:  # before the call began
             await _refuse(send, error, target.api)
         finally:
@@ -256,6 +281,7 @@ class Gateway:
         scope: Message,
         receive: Receive,
         send: Send,
+        spending: KeySpending | None,
     ) -> None:
         """Answer and record a call. Raises RefusalError if its body is invalid."""
         start_ns = time.time_ns()
@@ -280,7 +306,7 @@ class Gateway:
             upload,
         )
         self._calls += 1
-        call = GatewayCall(request, start_ns)
+        call = GatewayCall(request, start_ns, spending=spending)
         client = _Client(receive, send)
         self._recorder.begin(call)
         try:

@@ -9,6 +9,8 @@ from starlette.requests import HTTPConnection, Request
 from treadle.app.stores import Stores
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import ServerSettings
+from treadle.gateway.key_spending import KeySpending, spending_of
+from treadle.identity.identity import Identity
 from treadle.identity.store import IdentityStore
 from treadle.server.identities import Identities
 from treadle.server.key_limits import KeyLimits
@@ -42,6 +44,10 @@ class IdentityServices:
     def address_of(self, request: Request) -> str:
         """Return the address at which the browser that sent `request` reaches the server."""
         return self.address or str(request.base_url).rstrip("/")
+
+    def spending(self, identity: Identity) -> KeySpending | None:
+        """Return the object that counts the cost of a call, or None without a limit in dollars."""
+        return spending_of(identity, self.store.key_use, self.clock)
 
 
 def open_identity_services(settings: ServerSettings) -> IdentityServices:

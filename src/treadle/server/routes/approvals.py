@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.permissions import Choice, Permissions
@@ -15,6 +15,7 @@ from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.json_records import from_json
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import DocumentedAs, JsonOf
+from treadle.server.request_identity import describe_action
 from treadle.server.responses import Taken
 
 router = APIRouter(prefix="/approvals", tags=["approvals"])
@@ -71,11 +72,12 @@ async def pending(server: CurrentServer) -> Pending:
 
 
 @router.post("/{approval_id}")
-async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Taken:
+async def answer(server: CurrentServer, request: Request, approval_id: UUID, body: Answer) -> Taken:
     """Answer an approval question.
 
     `taken` is false if the question was already answered or withdrawn.
     """
+    describe_action(request, body.scope.value)
     scope = ApprovalScope(body.scope.value)
     taken = server.app.approvals.answer(approval_id, scope, body.words)
     if not taken and server.others is not None:

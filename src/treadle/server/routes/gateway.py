@@ -21,6 +21,8 @@ from treadle.gateway.breakpoints import Breakpoint, HeldState
 from treadle.gateway.measures import GatewayMeasures
 from treadle.llm.profiles import register_keys
 from treadle.server.current_project import OpenedGateway, project_of_scope
+from treadle.server.identity_services import IdentityServices
+from treadle.server.request_identity import identity_of
 from treadle.server.state import ServerState
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -56,7 +58,8 @@ class _Calls:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with project_of_scope(scope) as project:
-            await project.gateway(scope, receive, send)
+            services: IdentityServices = scope["app"].state.identity_services
+            await project.gateway(scope, receive, send, services.spending(identity_of(scope)))
 
 
 def gateway_routes() -> list[Route]:

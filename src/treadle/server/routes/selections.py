@@ -11,6 +11,7 @@ from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
+from treadle.server.request_identity import describe_action
 from treadle.server.responses import json_response
 from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Rows, parse_query
@@ -92,8 +93,10 @@ async def label(server: CurrentServer, request: Request, change: LabelChange) ->
 
 
 @router.post("/delete")
-async def delete(server: CurrentServer, selected: SelectedRows) -> Deleted:
+async def delete(server: CurrentServer, request: Request, selected: SelectedRows) -> Deleted:
     """Permanently delete the selected threads or runs, or the traces of the selected spans."""
+    chosen = selected.query if selected.ids is None else ", ".join(selected.ids)
+    describe_action(request, f"{selected.rows}: {chosen}")
     selection = selected.selection()
     deleted = await asyncio.to_thread(delete_selection, server.traces, selection)
     if deleted.spans:
