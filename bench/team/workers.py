@@ -3,12 +3,12 @@
 Each worker is a process of its own, and so is the NATS server. The tool returns at once, so the
 figures are those of the delivery, except where a time of the tool is given.
 
-Run: python -m bench.team.workers
+Run: python -m bench.team.workers [--calls 1000]
 """
 
+import argparse
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -23,8 +23,6 @@ from treadle.events import Outcome
 from treadle.events.types import ToolCallCompleted
 from treadle.workers.timing import Timing
 
-LATENCY_CALLS = 1_000
-LOAD_CALLS = 3_000
 CONCURRENT = 32
 
 
@@ -38,9 +36,8 @@ async def seconds_of_calls(at: Team, count: int) -> list[float]:
     return found
 
 
-async def calls_a_second(at: Team, seconds: float) -> float:
+async def calls_a_second(at: Team, count: int, seconds: float) -> float:
     """The rate of calls that take some seconds each, of which many run at once."""
-    count = round(LOAD_CALLS / (1 + 100 * seconds))
     left = iter(range(count))
 
     async def work() -> None:
@@ -84,12 +81,12 @@ def row(name: str, seconds: list[float]) -> str:
     return f"| {name} | {p50:.2f} ms | {p95:.2f} ms |"
 
 
-async def measure() -> None:
+async def measure(count: int) -> None:
     any_commit = WorkerSettings(any_commit=("reading",))
     print("| one call after another | p50 | p95 |\n|---|---|---|")
 
     async def latency(name: str, at: Team) -> None:
-        print(row(name, await seconds_of_calls(at, LATENCY_CALLS)))
+        print(row(name, await seconds_of_calls(at, count)))
 
     for name, settings, workers in (
         ("in the server", any_commit, 0),
@@ -105,12 +102,20 @@ async def measure() -> None:
         rates: list[float] = []
 
         async def rate(at: Team, found: list[float] = rates, took: float = seconds) -> None:
-            found.append(statistics.median([await calls_a_second(at, took) for _ in range(3)]))
+            found.append(
+                statistics.median([await calls_a_second(at, count, took) for _ in range(3)])
+            )
 
         for workers in (1, 2):
             await with_team(rate, settings=any_commit, workers=workers, max_calls=max_calls)
         print(f"| {name} | {rates[0]:,.0f} calls/s | {rates[1]:,.0f} calls/s |")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=1_000, help="the calls of each measurement")
+    asyncio.run(measure(parser.parse_args().calls))
+
+
 if __name__ == "__main__":
-    sys.exit(asyncio.run(measure()))
+    main()

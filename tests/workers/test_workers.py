@@ -224,6 +224,20 @@ async def test_write_of_a_killed_worker_fails_without_other_workers(
         assert late.figures.running == 0
 
 
+async def test_call_that_no_worker_began_runs_here(nats: NatsServer, tmp_path: Path) -> None:
+    async with team(nats, tmp_path, timing=replace(FAST, offer_kept=60.0)) as at:
+        process = await at.process("first")
+        await at.result("reading", text="a")
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+        await at.result("writing", text="b")  # the server still trusts the offer of the worker
+        assert assigned(at) == ["first"]
+        await at.worker("second")
+        await at.result("reading", text="c")
+        assert await at.queued() == 0
+        assert len(at.runs()) == 3
+
+
 async def test_call_fails_after_the_maximum_number_of_deliveries(
     nats: NatsServer, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ from treadle.workers.messages import (
     CallOutcome,
     DecisionMessage,
     EventMessage,
+    Offer,
     OutcomeMessage,
     Report,
     ReportKind,
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 _log = logging.getLogger(__name__)
+
+
+class _NotBegunError(Exception):
+    """No worker is left, and none began the call."""
 
 
 @dataclass(slots=True)
@@ -94,6 +99,8 @@ class WorkerRouter:
         self._timing = self._queue.timing
         self._name = str(new_id())
         self._open: dict[str, _OpenCall] = {}
+        self._offers: dict[tuple[str, str], tuple[float, Offer]] = {}
+        """The offers by repository and commit, and the times at which they become too old."""
         self._tasks: set[asyncio.Future[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -131,17 +138,32 @@ class WorkerRouter:
         wanted = await asyncio.to_thread(self._wanted, tool)
         if wanted is None:
             return None
-        offer = await self._queue.find_offer(*wanted)
+        offer = await self._offer(*wanted)
         if offer is None or offer.tools.get(tool.name) != tool.version:
             return None
         message = self._message(tool, arguments, context, *wanted)
-        async with self._opened(message, tool, context) as call:
-            await self._publish(call)
-            outcome = await self._outcome(call)
+        try:
+            async with self._opened(message, tool, context) as call:
+                await self._publish(call)
+                outcome = await self._outcome(call)
+        except _NotBegunError:  # workers ask before they begin a call, so none begins it now
+            return None
         if outcome.failure is not None:
             raise ToolError.of(outcome.failure)
         result: Result = tool.result.model_validate_json(outcome.result or "")
         return result
+
+    async def _offer(self, repository: str, commit: str) -> Offer | None:
+        """Return the offer of a worker with the commit, which may be a second old."""
+        key, now = (repository, commit), self._clock.monotonic()
+        until, offer = self._offers.get(key, (now, None))
+        if until <= now:
+            offer = await self._queue.find_offer(repository, commit)
+            if offer is None:
+                self._offers.pop(key, None)
+            else:
+                self._offers[key] = (now + self._timing.offer_kept, offer)
+        return offer
 
     def _wanted(self, tool: AnyTool) -> tuple[str, str] | None:
         """Return the repository and the commit that a worker needs.
@@ -252,16 +274,20 @@ class WorkerRouter:
         call.connected = now = self._clock.monotonic()
         if stored is not None and stored[0].outcome is not None:
             _settle(call, stored[0].outcome)
-        elif now - call.heard > self._timing.no_worker:
+        elif call.worker is None or now - call.heard > self._timing.no_worker:
             offer = await self._queue.find_offer(call.message.repository, call.message.commit)
-            if offer is None:
+            if offer is not None:
+                call.heard = now
+            elif call.worker is None:
+                raise _NotBegunError
+            elif now - call.heard > self._timing.no_worker:
                 raise ToolError(
                     ErrorKind.UNAVAILABLE,
-                    f"No worker runs {call.tool.name}: the workers of this repository are gone.",
+                    f"The worker {call.worker} stopped while it ran {call.tool.name}, and no other "
+                    "worker of this repository is left.",
                     hint="Call the tool again. Without a worker, it runs on the server.",
                     effect=call.effect,
                 )
-            call.heard = now
 
     def _check_connection(self, call: _OpenCall) -> None:
         """Raise ToolError if NATS has not answered for too long."""
@@ -280,7 +306,7 @@ class WorkerRouter:
             self._spawn(self._look_again(call))
 
     async def _look_again(self, call: _OpenCall) -> None:
-        with suppress(ToolError):  # the task that waits for the call raises it
+        with suppress(ToolError, _NotBegunError):  # the task that waits for the call raises it
             await self._look(call)
 
     async def _on_report(self, message: "Msg") -> None:

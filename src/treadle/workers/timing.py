@@ -20,8 +20,10 @@ class Timing:
     """The interval at which a server reads the state of a call. It replaces lost messages."""
     find: float = 1.0
     """The time that workers have to answer whether they take a call."""
+    offer_kept: float = 1.0
+    """The time for which a server trusts the answer of a worker."""
     no_worker: float = 30.0
-    """The time without a worker after which a waiting call fails."""
+    """The time without a worker after which a call that a worker began fails."""
     away: float = 120.0
     """The time without a connection to NATS after which a waiting call fails."""
     caller_lost: float = 60.0
