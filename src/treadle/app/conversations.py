@@ -6,7 +6,7 @@ conversation, the messages wait in a queue.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
@@ -54,6 +54,7 @@ class Conversations:
         self._store: ConversationStore | None = None
         self._opening = asyncio.Lock()
         self._locks: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._runs_elsewhere: Callable[[UUID], Awaitable[bool]] | None = None
         self.unsaved: StoreError | None = None
         """The reason why conversations cannot be saved, or None if they can be saved.
 
@@ -164,13 +165,20 @@ class Conversations:
     async def exclusive(self, conversation_id: UUID, title: str) -> AsyncIterator[None]:
         """Keep the conversation free of turns until the context ends. New messages wait.
 
-        Raises TurnRunningError with the title if a turn of this process runs or waits.
+        Raises TurnRunningError with the title if a turn of this process or of another server of the
+        project runs or waits.
         """
         lock = self._locks[conversation_id]
         if lock.locked():
             raise TurnRunningError(title)
         async with lock:
+            if self._runs_elsewhere is not None and await self._runs_elsewhere(conversation_id):
+                raise TurnRunningError(title)
             yield
+
+    def ask_elsewhere(self, runs_elsewhere: Callable[[UUID], Awaitable[bool]] | None) -> None:
+        """Use a function that states whether another server runs a turn of a conversation."""
+        self._runs_elsewhere = runs_elsewhere
 
     @asynccontextmanager
     async def reserve(

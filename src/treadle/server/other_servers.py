@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from treadle.events.types import ApprovalScope
+from treadle.server.turn_json import Begin
 from treadle.tools.external import Connection, ToolDefinition
 
 
@@ -22,6 +23,13 @@ class OtherServers(Protocol):
     @property
     def names(self) -> frozenset[str]:
         """The names of the other servers that run. A server has another name after each start."""
+        ...
+
+    async def start_turn(self, conversation_id: UUID, message: Begin) -> dict[str, Any] | None:
+        """Start a turn at the server that runs a turn of the same conversation.
+
+        Returns the JSON of the turn.
+        """
         ...
 
     async def show_turn(self, request_id: UUID, wait: float) -> dict[str, Any] | None:

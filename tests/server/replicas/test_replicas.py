@@ -170,6 +170,31 @@ async def test_turn_of_one_server_is_steered_and_cancelled_at_another(
         assert unknown.status_code == 404
 
 
+async def test_messages_of_a_conversation_are_served_in_order_by_one_server(
+    repo: Path, nats: NatsServer
+) -> None:
+    go = asyncio.Event()
+    async with (
+        FakeProvider([slow(go), Answer("Second.")]) as provider,
+        replicas(2, repo, nats.url, **of(provider)) as (one, two),
+    ):
+        first = await one.post("/turns", {"text": "One?"})
+        await provider.wait_for_requests(1)
+        session = first["session_id"]
+        second = await two.post("/turns", {"text": "Two?", "session": session})
+        running = [turn["request_id"] for turn in (await two.get("/turns"))["data"]]
+        assert running == [first["request_id"], second["request_id"]]
+        refused = await two.http.delete(f"/api/v1/sessions/{session}")
+        assert refused.status_code == 409
+        go.set()
+        ended = await two.get(f"/turns/{second['request_id']}", wait=20)
+        assert ended["final"]["text"] == "Second."
+        *_, one_text, _, two_text = provider.requests[1].messages
+        assert str(one_text["content"]).endswith("One?")
+        assert str(two_text["content"]).endswith("Two?")
+        assert (await two.http.delete(f"/api/v1/sessions/{session}")).is_success
+
+
 async def hello(socket: ClientConnection, *tools: object) -> Any:
     await socket.send(json.dumps({"type": "hello", "tools": tools}))
     return json.loads(await socket.recv())

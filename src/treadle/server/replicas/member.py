@@ -33,6 +33,7 @@ from treadle.server.replicas.group import (
 from treadle.server.replicas.messages import (
     AnswerQuestion,
     CancelTurn,
+    FindConversation,
     FrontEnd,
     ListChoices,
     ListQuestions,
@@ -44,13 +45,17 @@ from treadle.server.replicas.messages import (
     ServerDescription,
     SettleCall,
     ShowTurn,
+    StartTurn,
     SteerTurn,
 )
 from treadle.server.replicas.shared_events import SharedEvents
-from treadle.server.turn_answers import turn_answer
+from treadle.server.turn_json import Begin, start_turn, turn_answer
 from treadle.tools.external import AnswerStatus, Connection, ToolDefinition
 
 _log = logging.getLogger(__name__)
+
+_START_SECONDS = 30.0
+"""The maximum time for reading the attachments of a message at another server."""
 
 
 @dataclass(slots=True)
@@ -97,6 +102,7 @@ class GroupMember:
         await self._events.__aenter__()
         await self._group.__aenter__()
         self._app.bridge.forward_to(self)
+        self._app.conversations.ask_elsewhere(self.runs_elsewhere)
         return self
 
     async def __aexit__(
@@ -106,6 +112,7 @@ class GroupMember:
         trace: TracebackType | None,
     ) -> None:
         self._app.bridge.forward_to(None)
+        self._app.conversations.ask_elsewhere(None)
         for server in list(self._group.others):
             await self.on_lost(server)
         for task in self._describing:
@@ -123,6 +130,19 @@ class GroupMember:
         self._group.report_store_change(store)
 
     # ---- requests to other servers
+
+    async def start_turn(self, conversation_id: UUID, message: Begin) -> dict[str, Any] | None:
+        """See `OtherServers`."""
+        request = StartTurn(conversation_id=conversation_id, message=message)
+        answer = await self._group.ask(request, seconds=_START_SECONDS)
+        return None if answer is NOT_OWNED else cast("dict[str, Any]", answer)
+
+    async def runs_elsewhere(self, conversation_id: UUID) -> bool:
+        """Whether another server runs a turn of a conversation.
+
+        Raises ServerUnavailableError if a server does not answer.
+        """
+        return await self._group.ask(FindConversation(conversation_id=conversation_id)) is True
 
     async def show_turn(self, request_id: UUID, wait: float) -> dict[str, Any] | None:
         """See `OtherServers`."""
@@ -255,6 +275,8 @@ class GroupMember:
                 return await self._answer_turn(request)
             case ListTurns():
                 return [_turn_json(turn) for turn in self._turns.running()]
+            case StartTurn() | FindConversation():
+                return await self._answer_conversation(request)
             case OfferCall():
                 return self._take_offer(sender, request)
             case SettleCall() | ReportCall():
@@ -281,6 +303,14 @@ class GroupMember:
         answer = request.failure or request.result
         status = await bridge.settle_own(request.front_end, *slot, answer)
         return NOT_OWNED if status is AnswerStatus.UNKNOWN else status.value
+
+    async def _answer_conversation(self, request: StartTurn | FindConversation) -> Answer:
+        running = [turn.conversation_id for turn in self._turns.running()]
+        if request.conversation_id not in running:
+            return NOT_OWNED
+        if isinstance(request, FindConversation):
+            return True
+        return _turn_json(await start_turn(self._turns, request.message))
 
     async def _answer_turn(self, request: ShowTurn | SteerTurn | CancelTurn | ReplayTurn) -> Answer:
         turn = self._turns.find(request.request_id)

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from treadle.events.types import ApprovalScope, CallKey, ErrorKind, ToolFailure
+from treadle.server.turn_json import Begin
 from treadle.tools.external import CallOffer, ToolDefinition, Withdrawal
 
 
@@ -45,6 +46,21 @@ class ServerChanged(_Message):
 
     type: Literal["changed"] = "changed"
     description: ServerDescription
+
+
+class StartTurn(_Message):
+    """Starts a turn if the receiver runs a turn of the same conversation."""
+
+    type: Literal["start_turn"] = "start_turn"
+    conversation_id: UUID
+    message: Begin
+
+
+class FindConversation(_Message):
+    """Asks whether the receiver runs a turn of a conversation. The answer is `true`."""
+
+    type: Literal["find_conversation"] = "find_conversation"
+    conversation_id: UUID
 
 
 class ShowTurn(_Message):
@@ -141,6 +157,8 @@ class ReportCall(_Message):
 Request = (
     DescribeServer
     | ServerChanged
+    | StartTurn
+    | FindConversation
     | ShowTurn
     | ReplayTurn
     | ListTurns

@@ -11,7 +11,7 @@ from treadle.agents.page_context import PageContext
 from treadle.errors import NotFoundError
 from treadle.server.current_project import CurrentServer
 from treadle.server.routes.ui import PageId
-from treadle.server.turn_answers import TurnAnswer, turn_answer
+from treadle.server.turn_json import TurnAnswer, turn_answer
 from treadle.ui.state import Change
 
 router = APIRouter(prefix="/agents", tags=["agents"])

@@ -21,28 +21,10 @@ from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.other_servers import OtherServers
 from treadle.server.responses import Taken
 from treadle.server.state import ServerState
-from treadle.server.turn_answers import TurnAnswer, turn_answer
+from treadle.server.turn_json import Begin, TurnAnswer, start_turn, turn_answer
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
-
-
-class Begin(BaseModel):
-    """The body of a request that sends a message to the assistant.
-
-    `session` is the conversation to continue. Null starts a new conversation. Without `tools`, the
-    model cannot call tools. With `stream`, the events contain the reply while the model writes it.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(min_length=1, max_length=1_000_000)
-    attachments: list[AttachmentBody] = Field([], max_length=MAX_ATTACHMENTS)
-    session: str | None = Field(None, description='an id, a prefix of an id, or "last"')
-    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
-    tools: bool = True
-    stream: bool = True
-    front_end: str | None = Field(None, description="the front end that runs the external tools")
 
 
 class PlanRequest(BaseModel):
@@ -97,16 +79,16 @@ class TurnList(BaseModel):
 async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
     """Send a message to the assistant, and return its turn without waiting for the answer.
 
-    The turn starts when the earlier turns of its conversation have ended.
+    The turn starts when the earlier turns of its conversation have ended. A server that runs one of
+    them therefore also runs the new turn.
     """
-    turn = await server.turns.start(
-        message.text,
-        session=message.session,
-        attachments=[attachment_of(each) for each in message.attachments],
-        choices=Choices(message.model, tools=message.tools, stream=message.stream),
-        front_end=message.front_end,
-    )
-    return turn_answer(turn)
+    if message.session is not None and server.others is not None:
+        root = server.app.root
+        conversation = await server.conversations.get(message.session, root=root)
+        elsewhere = await server.others.start_turn(conversation.id, message)
+        if elsewhere is not None:
+            return TurnAnswer.model_validate(elsewhere)
+    return turn_answer(await start_turn(server.turns, message))
 
 
 @router.post("/plan")

@@ -1,13 +1,34 @@
-"""The JSON form of a turn, which the routes return and other servers receive."""
+"""The JSON of a message that starts a turn, and of the turn, for clients and for other servers."""
 
 from enum import StrEnum
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.app.attachments import MAX_ATTACHMENTS
+from treadle.app.choices import Choices
 from treadle.app.conversation_answers import Failure, Final
-from treadle.app.turns import Turn
+from treadle.app.turns import Turn, Turns
+from treadle.server.attachment_bodies import AttachmentBody, attachment_of
 from treadle.server.openapi import JsonOf
+
+
+class Begin(BaseModel):
+    """The body of a request that sends a message to the assistant.
+
+    `session` is the conversation to continue. Null starts a new conversation. Without `tools`, the
+    model cannot call tools. With `stream`, the events contain the reply while the model writes it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, max_length=1_000_000)
+    attachments: list[AttachmentBody] = Field([], max_length=MAX_ATTACHMENTS)
+    session: str | None = Field(None, description='an id, a prefix of an id, or "last"')
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
+    tools: bool = True
+    stream: bool = True
+    front_end: str | None = Field(None, description="the front end that runs the external tools")
 
 
 class State(StrEnum):
@@ -56,3 +77,14 @@ def turn_answer(turn: Turn) -> TurnAnswer:
         return answer.model_copy(update={"state": State.FAILED, "error": Failure.of(error)})
     final = Final.of(turn.task.result(), turn.request_id.hex)
     return answer.model_copy(update={"state": State.DONE, "final": final})
+
+
+async def start_turn(turns: Turns, message: Begin) -> Turn:
+    """Start the turn of a message. Raises the errors of `Turns.start`."""
+    return await turns.start(
+        message.text,
+        session=message.session,
+        attachments=[attachment_of(each) for each in message.attachments],
+        choices=Choices(message.model, tools=message.tools, stream=message.stream),
+        front_end=message.front_end,
+    )
