@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
@@ -48,6 +48,9 @@ class PostgresServer:
     durable: bool = False
     """Whether a commit waits for the disk. Only tests that kill the server need it."""
     port: int = field(default_factory=free_port)
+    host: str = "127.0.0.1"
+    prefix: Sequence[str] = ()
+    """Words before the command of the server, such as those that enter a network namespace."""
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -56,7 +59,7 @@ class PostgresServer:
 
     def url(self, database: str = "postgres", *, user: str = "postgres") -> str:
         """The address of a database. The user `postgres` is a superuser."""
-        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{user}@{self.host}:{self.port}/{database}"
 
     def new_database(self) -> str:
         """Create a database, and return its address for the setting `store.url`.
@@ -79,8 +82,10 @@ class PostgresServer:
                 "initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--no-sync",
                 "--encoding=UTF8", "--locale=C",
             )  # fmt: skip
+            with (self.data / "pg_hba.conf").open("a") as rules:
+                rules.write("host all all samenet trust\n")
         settings = {
-            "listen_addresses": "127.0.0.1",
+            "listen_addresses": self.host,
             "port": str(self.port),
             "unix_socket_directories": "",
             "fsync": "on" if self.durable else "off",
@@ -90,10 +95,17 @@ class PostgresServer:
         log = (self.folder / "postgres.log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                [self.programs / "postgres", "-D", self.data, *options],
+                [
+                    *self.prefix,
+                    *self._change_user(),
+                    self.programs / "postgres",
+                    "-D",
+                    self.data,
+                    *options,
+                ],
                 stdout=log,
                 stderr=log,
-                user=_user(),
+                user=None if self.prefix else _user(),
             )
         deadline = time.monotonic() + _START_SECONDS
         while not self._is_ready():
@@ -104,6 +116,12 @@ class PostgresServer:
             with psycopg.connect(self.url(), autocommit=True) as connection:
                 connection.execute("CREATE ROLE treadle LOGIN CREATEDB")
 
+    def _change_user(self) -> Sequence[str]:
+        """Words that change the user after `prefix`, which only root can run."""
+        if not self.prefix or os.geteuid() != 0:
+            return ()
+        return ("setpriv", f"--reuid={_UNPRIVILEGED}", "--clear-groups")
+
     def stop(self) -> None:
         """Disconnect all clients and shut the server down in order."""
         self._end(signal.SIGINT)
@@ -111,6 +129,10 @@ class PostgresServer:
     def kill(self) -> None:
         """End the server and all its processes at once, as a crash does."""
         self._end(signal.SIGQUIT)
+
+    def kill_process(self) -> None:
+        """End only the main process at once. Its other processes end a moment later."""
+        self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
@@ -121,7 +143,7 @@ class PostgresServer:
     def _is_ready(self) -> bool:
         """Whether the server accepts connections and has finished its recovery."""
         ready = subprocess.run(
-            [POSTGRES_PROGRAMS / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)],
+            [POSTGRES_PROGRAMS / "pg_isready", "-q", "-h", self.host, "-p", str(self.port)],
             check=False,
         )
         return ready.returncode == 0
