@@ -1,0 +1,53 @@
+"""Records the statements that a request executes, and in which file."""
+
+import re
+import sqlite3
+from collections import defaultdict
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+Statements = list[tuple[str, str]]
+"""The name of the database and the text without values, for each statement."""
+
+PROBE_HEADER = "x-probe"
+_current: ContextVar[Statements | None] = ContextVar("current", default=None)
+_VALUE = re.compile(r"x?'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
+
+
+class RecordedStatements:
+    """An ASGI application that records the statements of each request with a probe header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.of_probe: dict[str, Statements] = defaultdict(list)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        probe = dict(scope.get("headers", ())).get(PROBE_HEADER.encode())
+        if probe is not None:
+            _current.set(self.of_probe[probe.decode()])
+        await self._app(scope, receive, send)
+
+
+def record_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the statements of every SQLite connection that is opened from now on.
+
+    Threads of `asyncio.to_thread` have the context of their request. Other threads have none.
+    """
+    connect = sqlite3.connect
+
+    def recorded(database: Any, *options: Any, **more: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(database, *options, **more)
+        connection.set_trace_callback(partial(_note, str(database)))
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+
+
+def _note(database: str, statement: str) -> None:
+    current = _current.get()
+    if current is not None and not statement.startswith("--"):  # a statement of SQLite itself
+        current.append((database, _VALUE.sub("?", statement)))

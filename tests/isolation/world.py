@@ -1,0 +1,279 @@
+"""A server with two filled projects, and the ids of everything in one of them."""
+
+import asyncio
+import socket
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import httpx2
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.fakes.provider import FakeProvider, RecordedRequest
+from tests.fakes.replies import Answer, Call
+from tests.isolation.statements import RecordedStatements, record_sqlite
+from treadle.app.stores import Stores
+from treadle.clock import SystemClock
+from treadle.config.loader import load
+from treadle.identity.identity import Limits, Scope
+from treadle.identity.store import IdentityStore
+from treadle.server.app import create_app
+
+RECORDED = {"alpha": "lovebird", "beta": "bluebird"}
+"""A word in a recorded message of each project, for queries."""
+VICTIM, OTHER = "alpha", "beta"
+WORDS = {VICTIM: "canary", OTHER: "finch"}
+"""A word in the names of everything in each project."""
+SECRETS = {VICTIM: "nightingale", OTHER: "woodpecker"}
+"""A word in all texts of each project. No request of the test contains that of the victim."""
+
+
+class Kind(StrEnum):
+    """The kinds of ids that a request can contain."""
+
+    THREAD = "thread"
+    RUN = "run"
+    TRACE = "trace"
+    SPAN = "span"
+    SPAN_PATH = "span_path"
+    """A trace and a span, as `TRACE/SPAN`."""
+    BLOB = "blob"
+    LABEL = "label"
+    USER = "user"
+    SESSION = "session"
+    AGENT_SESSION = "agent_session"
+    TURN = "turn"
+    APPROVAL = "approval"
+    PERMISSION = "permission"
+    PROPOSAL = "proposal"
+    EXPERIMENT = "experiment"
+    BATCH = "batch"
+    VIEW = "view"
+    BREAKPOINT = "breakpoint"
+    HELD_CALL = "held_call"
+    UI_REQUEST = "ui_request"
+    PAGE = "page"
+    FRONT_END = "front_end"
+    TOOL = "tool"
+    """An external tool, which a front end runs."""
+    CHECK = "check"
+    AGENT = "agent"
+    PROVIDER = "provider"
+    MODEL = "model"
+    FILE = "file"
+    ITEM = "item"
+    MEDIA = "media"
+    ROOT = "root"
+    """The root of a repository."""
+    WORD = "word"
+    """A word in recorded messages."""
+
+
+UNKNOWN: Mapping[Kind, str] = {
+    Kind.THREAD: "thread-nowhere",
+    Kind.RUN: "run-nowhere",
+    Kind.TRACE: "d" * 32,
+    Kind.SPAN: "d" * 16,
+    Kind.SPAN_PATH: f"{'d' * 32}/{'d' * 16}",
+    Kind.BLOB: "d" * 64,
+    Kind.LABEL: "label-nowhere",
+    Kind.USER: "user-nowhere",
+    Kind.SESSION: "01900000-0000-7000-8000-0000000000dd",
+    Kind.AGENT_SESSION: "01900000-0000-7000-8000-0000000000de",
+    Kind.TURN: "01900000-0000-7000-8000-0000000000df",
+    Kind.APPROVAL: "01900000-0000-7000-8000-0000000000da",
+    Kind.PERMISSION: "always-7",
+    Kind.PROPOSAL: "01900000-0000-7000-8000-0000000000db",
+    Kind.EXPERIMENT: "01900000-0000-7000-8000-0000000000dc",
+    Kind.BATCH: "01900000-0000-7000-8000-0000000000d0",
+    Kind.VIEW: "01900000-0000-7000-8000-0000000000d1",
+    Kind.BREAKPOINT: "01900000-0000-7000-8000-0000000000d2",
+    Kind.HELD_CALL: "01900000-0000-7000-8000-0000000000d3",
+    Kind.UI_REQUEST: "01900000-0000-7000-8000-0000000000d4",
+    Kind.PAGE: "page-nowhere",
+    Kind.FRONT_END: "editor-nowhere",
+    Kind.TOOL: "tool_nowhere",
+    Kind.CHECK: "check_nowhere",
+    Kind.AGENT: "agentnowhere",
+    Kind.PROVIDER: "providernowhere",
+    Kind.MODEL: "model-nowhere",
+    Kind.FILE: "nowhere_file.py",
+    Kind.ITEM: "nowhere_item",
+    Kind.MEDIA: "nowheremedia0000000000",
+    Kind.ROOT: "/nowhere",
+    Kind.WORD: "dodobird",
+}
+"""An id of each kind that nothing in the server has."""
+OTHER_UNKNOWN: Mapping[Kind, str] = {
+    kind: each.replace("d", "e").replace("nowhere", "nowhither").replace("-7", "-8")
+    for kind, each in UNKNOWN.items()
+}
+
+
+@dataclass(slots=True)
+class World:
+    """The running server, a client for each project, and the ids of the victim."""
+
+    app: FastAPI
+    address: str
+    http: Mapping[str, httpx2.AsyncClient]
+    """A client for each project."""
+    keys: Mapping[str, str]
+    """An API key for each project."""
+    stores: Mapping[str, Stores]
+    provider: FakeProvider
+    recorded: RecordedStatements
+    roots: Mapping[str, Path]
+    ids: dict[str, Mapping[Kind, str]] = field(default_factory=dict)
+    """The ids of everything in each filled project."""
+
+    def places(self, project: str) -> set[str]:
+        """The names of the databases of a project, as `RecordedStatements` notes them."""
+        return {str(each) for each in self.stores[project].folder.glob("*.db")}
+
+    @asynccontextmanager
+    async def socket(self, project: str, path: str) -> AsyncIterator[ClientConnection]:
+        """Open a WebSocket with the API key of a project."""
+        headers = {"Authorization": f"Bearer {self.keys[project]}"}
+        url = self.address.replace("http", "ws") + path
+        # The queue has no limit, since the page of a filled project does not read its events.
+        async with connect(url, additional_headers=headers, max_queue=None) as opened:
+            yield opened
+
+
+def reply(request: RecordedRequest) -> Answer:
+    """Propose an edit or call the external tool if the person asks for it, and answer otherwise."""
+    word = str(request.body["model"]).removesuffix("model")
+    last = request.messages[-1]
+    text = str(last["content"])
+    if last["role"] == "user" and "PROPOSE" in text:
+        edit = {"file": f"{word}_file.py", "replace": {"old": "left + right", "new": "left"}}
+        return Answer("", (Call("apply_code_edit", {"edits": [edit]}, id="c1"),))
+    if last["role"] == "user" and "EXTERNAL" in text:
+        return Answer("", (Call(f"{word}_tool", {"of": word}, id="c2"),))
+    return Answer(f"The {_secret(word)} of the {word} sings.")
+
+
+def _secret(word: str) -> str:
+    return next(SECRETS[project] for project, each in WORDS.items() if each == word)
+
+
+@asynccontextmanager
+async def serving_app(app: ASGIApp) -> AsyncIterator[str]:
+    """Serve an application on a free port of this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(
+            app, lifespan="on", log_level="error", ws="websockets-sansio",
+            timeout_graceful_shutdown=1, timeout_keep_alive=600,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        running = asyncio.create_task(server._serve([listening]))
+        try:
+            while not server.started:
+                await asyncio.sleep(0.01)
+                if running.done():
+                    running.result()
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await running
+
+
+def repository(folder: Path, name: str, secret: str) -> Path:
+    """Create a repository whose file, function and check have the name of the project."""
+    root = folder / name
+    (root / ".git").mkdir(parents=True)
+    (root / f"{name}_file.py").write_text(
+        f'def {name}_item(left, right):\n    """The {secret} of the {name}."""\n'
+        "    return left + right\n"
+    )
+    script = root / "check.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    return root
+
+
+@asynccontextmanager
+async def two_projects(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    """Serve two projects with a repository, a provider, a model, a check and an agent each."""
+    monkeypatch.setenv("TREADLE_HOME", str(folder / "home"))
+    record_sqlite(monkeypatch)
+    default = repository(folder, "home_code", "owl")
+    keys: dict[str, str] = {}
+    roots = {name: repository(folder, word, SECRETS[name]) for name, word in WORDS.items()}
+    with IdentityStore(Stores.of_user().identity) as identities:
+        now = SystemClock().now_us()
+        for name in WORDS:
+            identities.projects.add(name, now, str(roots[name]))
+            _, keys[name] = identities.keys.create(
+                name, "test", frozenset(Scope), Limits(), created_by="test", expires_us=None,
+                now_us=now,
+            )  # fmt: skip
+    async with AsyncExitStack() as stack:
+        provider = await stack.enter_async_context(FakeProvider([reply] * 500, strict=False))
+        for name, word in WORDS.items():
+            _configure(Stores.of_user(name).folder, provider, word)
+        app = create_app(default, load(default, {}, {}), {})
+        recorded = RecordedStatements(app)
+        address = await stack.enter_async_context(serving_app(recorded))
+        clients = {
+            name: await stack.enter_async_context(
+                httpx2.AsyncClient(
+                    base_url=address, timeout=600, headers={"Authorization": f"Bearer {key}"}
+                )
+            )
+            for name, key in keys.items()
+        }
+        stores = {name: Stores.of_user(name) for name in WORDS}
+        world = World(app, address, clients, keys, stores, provider, recorded, roots)
+        yield world
+
+
+def _configure(folder: Path, provider: FakeProvider, word: str) -> None:
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "config.toml").write_text(
+        f'model = "{word}provider/{word}model"\n'
+        f'[providers.{word}provider]\nbase_url = "{provider.base_url}"\n'
+        f'models = ["{word}model"]\nmax_retries = 0\n'
+        "[tools]\ntimeout = 600.0\n"
+        f'[checks.commands.{word}_check]\ncommand = ["./check.sh"]\nparser = "none"\n'
+    )
+    (folder / "agents").mkdir()
+    (folder / "agents" / f"{word}agent.md").write_text(
+        f'+++\nname = "{word}agent"\ndescription = "The agent of the {_secret(word)}."\n'
+        "tools = []\n+++\nAnswer.\n"
+    )
+
+
+async def contents(stores: Stores) -> dict[str, list[str]]:
+    """Everything in the stores of a project, as soon as no background work changes it."""
+    before: dict[str, list[str]] = {}
+    while True:
+        now = await asyncio.to_thread(_dump, stores)
+        if now == before:
+            return now
+        before = now
+        await asyncio.sleep(0.2)
+
+
+def _dump(stores: Stores) -> dict[str, list[str]]:
+    dumped = {}
+    for path in sorted(stores.folder.glob("*.db")):
+        with closing(sqlite3.connect(path)) as connection:
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
+            ).fetchall()
+            for (table,) in tables:
+                # The search index is filled later, and open pages report that they are open.
+                if table.startswith("texts_") or table == "pages":
+                    continue
+                rows = connection.execute(f'SELECT * FROM "{table}"')
+                dumped[f"{path.name} {table}"] = sorted(map(repr, rows))
+    return dumped
