@@ -28,6 +28,7 @@ from treadle.events.types import (
     ToolProgress,
 )
 from treadle.ids import new_id
+from treadle.workers import call_queue
 from treadle.workers.call_queue import CallQueue
 from treadle.workers.messages import CallState, WorkerCall, encode
 
@@ -259,6 +260,22 @@ async def test_call_fails_after_the_maximum_number_of_deliveries(
         assert outcome.failure.effect is Effect.NONE
         assert "delivered 3 times" in outcome.failure.message
         assert "no version 2" in outcome.failure.message
+
+
+async def test_full_queue_refuses_a_call(
+    nats: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_queue, "_MAX_CALLS", 1)
+    async with team(nats, tmp_path) as at:
+        await at.worker()
+        gate = tmp_path / "gate"
+        running = await at.call("reading", text="a", until=str(gate))
+        await at.until(at.runs)
+        failed = failure(await within(await at.call("writing", text="b")))
+        assert (failed.kind, failed.effect) == (ErrorKind.UNAVAILABLE, Effect.NONE)
+        assert "is full" in failed.message
+        gate.touch()
+        assert isinstance(await within(running), ToolCallCompleted)
 
 
 async def test_call_of_a_server_that_is_gone_does_not_run(nats: NatsServer, tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ class StoreSettings(Section):
 
 
 class WorkerSettings(Section):
-    """Which tool calls of `treadle serve` go to workers, if `bus.url` is set."""
+    """Which tool calls of `treadle serve` go to [workers](workers.md), if `bus.url` is set."""
 
     tools: Annotated[tuple[str, ...], UserOnly()] = ()
     """Tools whose calls go to workers, in addition to background tools such as `run_check`."""
