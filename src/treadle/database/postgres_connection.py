@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any
 
+import psycopg
+
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Cursor
 from treadle.database.dialect import translated
@@ -22,15 +24,6 @@ from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_values import adapt
 from treadle.database.schema import Schema
-from treadle.errors import StoreError
-
-try:
-    import psycopg
-except ImportError as error:
-    raise StoreError(
-        "The setting store.url names a PostgreSQL database, but psycopg is not installed.",
-        hint="Run `pip install 'treadle[team]'`, or remove the setting.",
-    ) from error
 
 _CONNECT_SECONDS = 10
 _LOST_SECONDS = 30
