@@ -194,3 +194,35 @@ def test_migrate_upgrades_the_stores_that_exist(tmp_path: Path) -> None:
     done = treadle("store", "migrate", home=home)
     assert done.out == "1 stores are up to date.\n"
     assert SqliteDatabase(path, ui.SCHEMA).stored_version() == ui.SCHEMA.version
+
+
+@pytest.mark.slow
+def test_doctor_describes_postgresql_without_its_password(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    home, repo = tmp_path / "home", tmp_path / "repo"
+    repo.mkdir()
+    url = postgres_url.replace("treadle@", "treadle:hunter2@")
+    doctor = treadle("doctor", "--json", home=home, repo=repo, TREADLE_STORE__URL=url)
+    found = json.loads(doctor.out)
+    store, records = (
+        next(each for each in found["findings"] if each["name"] == name)
+        for name in ("store", "records")
+    )
+    assert store["verdict"] == "ok"
+    assert "row-level security separates the projects" in store["detail"]
+    assert "PostgreSQL 1" in store["detail"]
+    assert "spans " in records["detail"]
+    superuser = postgres_url.replace("treadle@", "postgres@")
+    warned = treadle("doctor", "--json", home=home, repo=repo, TREADLE_STORE__URL=superuser)
+    assert "row-level security does not apply to this user" in warned.out
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_settings_are_shown_without_the_password_of_an_address(tmp_path: Path) -> None:
+    url = "postgresql://treadle:hunter2@db.internal/treadle?password=hunter2"
+    for words in (("config", "show"), ("config", "show", "--json")):
+        shown = treadle(*words, home=tmp_path / "home", repo=tmp_path, TREADLE_STORE__URL=url)
+        assert shown.status == 0
+        assert "hunter2" not in shown.out
+        assert "db.internal/treadle" in shown.out

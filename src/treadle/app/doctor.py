@@ -15,6 +15,7 @@ from treadle.app.code_index import open_index
 from treadle.app.project_databases import project_databases
 from treadle.app.stores import Stores, log_path
 from treadle.config.loader import config_paths, load
+from treadle.database import PostgresAddress
 from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import TreadleError
 from treadle.owner_only import private_folder
@@ -60,6 +61,8 @@ async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
         ("index", lambda: _index(root)),
         ("records", _records),
     ]
+    if Stores.of_user().url is not None:
+        checks.insert(-1, ("store", _store))
     findings = [_guarded(name, check) for name, check in checks]
     return findings + await _providers(root, env)
 
@@ -160,6 +163,32 @@ def _index(root: Path) -> Finding:
     return Finding("index", Verdict.OK, f"{detail}, {len(report.skipped)} left out")
 
 
+def _store() -> Finding:
+    """Report the PostgreSQL server of the stores, and whether it separates the projects."""
+    from treadle.database.postgres_server import server_facts
+
+    stores = Stores.of_user()
+    address = stores.traces
+    assert isinstance(address, PostgresAddress)
+    facts = server_facts(address)
+    detail = (
+        f"PostgreSQL {facts.version} at {stores.name}, user {facts.user},"
+        f" {facts.round_trip_ms:.1f} ms for a round trip"
+    )
+    if not facts.protects:
+        hint = (
+            "Use a user that is neither a superuser nor has BYPASSRLS; otherwise only Treadle's own"
+            " queries separate the projects."
+        )
+        return Finding(
+            "store",
+            Verdict.WARNING,
+            f"{detail}; row-level security does not apply to this user",
+            hint,
+        )
+    return Finding("store", Verdict.OK, f"{detail}, row-level security separates the projects")
+
+
 def _records() -> Finding:
     """Check the databases for damage, and report their sizes and the size of the log.
 
@@ -172,11 +201,16 @@ def _records() -> Finding:
         if (reason := database.examine()) is not None
     ]
     if damaged:
-        hint = (
+        hint: str | None = (
             "Move the file and its -wal and -shm files away; Treadle then creates a new one. "
             "`sqlite3 FILE .recover` recovers the readable data."
         )
+        if Stores.of_user().url is not None:
+            hint = "`treadle store check` lists all stores."
         return Finding("records", Verdict.FAILED, "; ".join(damaged), hint)
+    if Stores.of_user().url is not None:
+        versions = [f"{each.schema.records} {each.stored_version()}" for each in databases]
+        return Finding("records", Verdict.OK, f"versions: {', '.join(versions)}; {log_path()}")
     files = [database.path for database in databases if isinstance(database, SqliteDatabase)]
     paths = (*files[:3], log_path())
     sizes = [

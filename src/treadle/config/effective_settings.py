@@ -65,6 +65,12 @@ def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
     return found
 
 
+def shown_values(loaded: LoadedConfig) -> dict[str, Any]:
+    """Return all settings as JSON values, with secrets masked."""
+    values = loaded.settings.model_dump(mode="json")
+    return {name: _masked(name, value) for name, value in values.items()}
+
+
 _PLURALS = {"string": "texts", "number": "numbers", "integer": "numbers", "object": "tables"}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, print_text, report, table
+from treadle.config.effective_settings import shown_values
 from treadle.config.loader import LoadedConfig, accept, config_paths, load
 from treadle.config.trust import note
 from treadle.errors import UsageError
@@ -77,14 +78,14 @@ def _show(loaded: LoadedConfig, *, as_json: bool) -> int:
     if as_json:
         print_json(
             {
-                "settings": loaded.settings.model_dump(mode="json"),
+                "settings": shown_values(loaded),
                 "origins": {key: str(origin) for key, origin in loaded.origins.items()},
             }
         )
         return 0
     rows = [
         (key, json.dumps(value, ensure_ascii=False), str(loaded.origin_of(key)))
-        for key, value in _flat(loaded.settings.model_dump(mode="json"))
+        for key, value in _flat(shown_values(loaded))
     ]
     print_text(table(rows, ("SETTING", "VALUE", "FROM")))
     return 0
