@@ -5,6 +5,7 @@ The commands, the server and the MCP front end call `open_app` once for each rep
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
     from treadle.app.experiments import OpenExperiments
     from treadle.nats.connection import NatsConnection
     from treadle.traces import TraceStore
+
+
+_NUMBERS_OF_SERVERS = 10**17
+"""The range from which a server draws the number of its first permission.
+
+The servers of a project then number their permissions differently.
+"""
 
 
 class Toolset(Enum):
@@ -159,8 +167,9 @@ async def open_app(
         registry = code_tools.with_tools(analyst.tools)
         bridge = Bridge(bus, reserved=registry.names(), clock=clock)
         approvals = Approvals(
-            bus, root, settings.approvals, store=GrantStore(stores.approvals), clock=clock
-        )
+            bus, root, settings.approvals, store=GrantStore(stores.approvals), clock=clock,
+            first_number=1 if nats is None else 1 + secrets.randbelow(_NUMBERS_OF_SERVERS),
+        )  # fmt: skip
         executor = ToolExecutor(
             bus, registry, root, clock=clock, bridge=bridge, approvals=approvals,
             labels={tool.name: (ANALYST_LABEL,) for tool in analyst.tools},

@@ -5,8 +5,9 @@ The module also states what each possible answer to a question would allow.
 
 import asyncio
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from treadle.errors import NotFoundError
@@ -54,11 +55,30 @@ class Choice:
     sentence: str
 
 
+class OtherPermissions(Protocol):
+    """The permissions of conversations that the other servers of the project have."""
+
+    async def session_permissions(self, conversation_id: UUID | None) -> Sequence[Permission]:
+        """Return them, as `Permissions.of_conversations` does."""
+        ...
+
+    async def revoke_permissions(
+        self, *, number: int | None = None, grants: Collection[Grant] = ()
+    ) -> int:
+        """Revoke the permission `number`, or those with equal grants, or all of them.
+
+        Returns the number of revoked permissions. Raises TreadleError if a server does not answer.
+        """
+        ...
+
+
 class Permissions:
     """The permissions of one repository. Use this object only from the event loop of the bus."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: "App", others: OtherPermissions | None = None) -> None:
+        """Create the service. With `others`, it includes the permissions of other servers."""
         self._app = app
+        self._others = others
         self._root = app.root.resolve()
         self._store = GrantStore(app.stores.approvals)
 
@@ -69,7 +89,7 @@ class Permissions:
         the conversation with the id `conversation_id`. Raises StoreError.
         """
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
-        permanent = [
+        permanent = tuple(
             Permission(
                 f"{_ALWAYS}-{each.number}",
                 ApprovalScope.ALWAYS,
@@ -79,9 +99,17 @@ class Permissions:
                 each.granted_us,
             )
             for each in stored
-        ]
+        )
+        own = await self.of_conversations(conversation_id)
+        if self._others is None:
+            return (*permanent, *own)
+        return (*permanent, *own, *await self._others.session_permissions(conversation_id))
+
+    async def of_conversations(self, conversation_id: UUID | None) -> tuple[Permission, ...]:
+        """Return the permissions of conversations that this process has. Raises StoreError."""
+        stored = await asyncio.to_thread(self._store.list_grants, self._root)
         known = {each.grant for each in stored}
-        sessions = [
+        return tuple(
             Permission(
                 f"{_SESSION}-{each.number}",
                 ApprovalScope.SESSION,
@@ -92,15 +120,20 @@ class Permissions:
             )
             for each in self._app.approvals.session_grants()
             if each.grant not in known
-        ]
-        return (*permanent, *sessions)
+        )
 
     async def revoke(self, permission_id: str) -> None:
-        """Revoke the permission with that id. Raises NotFoundError and StoreError."""
+        """Revoke the permission with that id.
+
+        Raises NotFoundError, StoreError, and TreadleError if another server does not answer.
+        """
         known = _ID.fullmatch(permission_id)
         revoked = 0
         if known and known[1] == _SESSION:
-            revoked = self._app.approvals.revoke_session_grants([int(known[2])])
+            number = int(known[2])
+            revoked = self._app.approvals.revoke_session_grants([number])
+            if not revoked and self._others is not None:
+                revoked = await self._others.revoke_permissions(number=number)
         elif known:
             revoked = await self._revoke_permanent(int(known[2]))
         if not revoked:
@@ -110,11 +143,17 @@ class Permissions:
             )
 
     async def revoke_all(self) -> int:
-        """Revoke every permission. Returns the number of revoked permissions. Raises StoreError."""
+        """Revoke every permission.
+
+        Returns the number of revoked permissions. Raises StoreError, and TreadleError if another
+        server does not answer.
+        """
         count = len(await self.list())
         await asyncio.to_thread(self._store.revoke, self._root)
         approvals = self._app.approvals
         approvals.revoke_session_grants([each.number for each in approvals.session_grants()])
+        if self._others is not None:
+            await self._others.revoke_permissions()
         return count
 
     def choices(self, approval_id: UUID) -> tuple[Choice, ...]:
@@ -143,13 +182,13 @@ class Permissions:
         )
 
     async def _revoke_permanent(self, number: int) -> int:
-        """Revoke a permanent grant. Also revoke its copy in the approval gate."""
+        """Revoke a permanent grant. Also revoke its copies in the approval gates."""
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
         revoked = await asyncio.to_thread(self._store.revoke, self._root, number)
         grants = {each.grant for each in stored if each.number == number}
-        approvals = self._app.approvals
-        same = [each.number for each in approvals.session_grants() if each.grant in grants]
-        approvals.revoke_session_grants(same)
+        self._app.approvals.revoke_equal(grants)
+        if grants and self._others is not None:
+            await self._others.revoke_permissions(grants=grants)
         return revoked
 
     def _action(self, grant: Grant) -> str:

@@ -8,12 +8,13 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 from uuid import UUID
 
+from treadle.app.permissions import OtherPermissions
 from treadle.events.types import ApprovalScope
 from treadle.server.turn_json import Begin
 from treadle.tools.external import Connection, ToolDefinition
 
 
-class OtherServers(Protocol):
+class OtherServers(OtherPermissions, Protocol):
     """The interface to the other servers.
 
     A method returns None if no other server has the turn or the question. It raises a TreadleError

@@ -137,6 +137,28 @@ async def test_question_of_one_server_is_answered_at_another(repo: Path, nats: N
         assert "No person can be asked" in str(provider.requests[3].messages[-1]["content"])
 
 
+async def test_permission_of_one_server_is_revoked_at_another(repo: Path, nats: NatsServer) -> None:
+    (repo / ".env").write_text("TOKEN=abc\n")
+    call = Answer("", (Call("read_file", {"path": ".env"}, id="c1"),))
+    async with (
+        FakeProvider([call, Answer("Read."), call, Answer("Read.")]) as provider,
+        replicas(2, repo, nats.url, **of(provider)) as (one, two),
+        two.page("?approve=true") as page,
+    ):
+        for scope in ("session", "always"):
+            await one.post("/turns", {"text": "Read it."})
+            asked = await page.until("ApprovalRequested")
+            await two.post(f"/approvals/{asked['approval_id']}", {"scope": scope})
+            await page.until("SessionFinished")
+            (permission,) = (await two.get("/permissions"))["data"]
+            assert permission["scope"] == scope
+            assert (await one.get("/permissions"))["data"] == [permission]
+            path = f"/api/v1/permissions/{permission['id']}"
+            assert (await two.http.delete(path)).json() == {"revoked": 1}
+            assert (await two.http.delete(path)).status_code == 404
+            assert one.state.app.approvals.session_grants() == ()
+
+
 async def test_turn_of_one_server_is_steered_and_cancelled_at_another(
     repo: Path, nats: NatsServer
 ) -> None:

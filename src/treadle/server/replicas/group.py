@@ -189,14 +189,21 @@ class Group:
         return await self._ask(request, waiting, server, seconds, several=False)
 
     async def ask_all(
-        self, request: Request, *, seconds: float = ANSWER_SECONDS
+        self, request: Request, *, seconds: float = ANSWER_SECONDS, complete: bool = False
     ) -> list[JsonValue]:
-        """Ask all servers, and return the answers that arrive within `seconds`."""
-        if not self._others:
+        """Ask all servers, and return the answers that arrive within `seconds`.
+
+        With `complete`, raises ServerUnavailableError if a server that runs does not answer.
+        """
+        if not self._others and (self._connection.is_connected or not complete):
             return []
         values: list[JsonValue] = []
-        with contextlib.suppress(ServerUnavailableError):
-            await self._ask(request, set(self._others), None, seconds, several=True, values=values)
+        waiting = set(self._others)
+        try:
+            await self._ask(request, waiting, None, seconds, several=True, values=values)
+        except ServerUnavailableError:
+            if complete:
+                raise
         return values
 
     async def describe(self, description: ServerDescription) -> None:

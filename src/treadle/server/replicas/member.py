@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,12 +13,13 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from treadle.app.application import App
-from treadle.app.permissions import Permissions
+from treadle.app.permissions import Permission, Permissions
 from treadle.app.turns import Turns
 from treadle.errors import TreadleError, UsageError
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalScope, CallKey, ToolFailure
 from treadle.ids import new_id
+from treadle.json_records import from_json
 from treadle.json_values import to_json
 from treadle.nats.connection import NatsConnection
 from treadle.nats.names import ProjectNames
@@ -36,12 +37,14 @@ from treadle.server.replicas.messages import (
     FindConversation,
     FrontEnd,
     ListChoices,
+    ListPermissions,
     ListQuestions,
     ListTurns,
     OfferCall,
     ReplayTurn,
     ReportCall,
     Request,
+    RevokePermissions,
     ServerDescription,
     SettleCall,
     ShowTurn,
@@ -50,6 +53,7 @@ from treadle.server.replicas.messages import (
 )
 from treadle.server.replicas.shared_events import SharedEvents
 from treadle.server.turn_json import Begin, start_turn, turn_answer
+from treadle.tools.approvals.grants import Grant
 from treadle.tools.external import AnswerStatus, Connection, ToolDefinition
 
 _log = logging.getLogger(__name__)
@@ -194,6 +198,20 @@ class GroupMember:
             await self._ask_owner(approval_id, ListChoices(approval_id=approval_id)),
         )
 
+    async def session_permissions(self, conversation_id: UUID | None) -> Sequence[Permission]:
+        """See `OtherServers`."""
+        lists = await self._group.ask_all(ListPermissions(conversation_id=conversation_id))
+        found: Sequence[Permission] = from_json(list[Permission], _joined(lists))
+        return found
+
+    async def revoke_permissions(
+        self, *, number: int | None = None, grants: Collection[Grant] = ()
+    ) -> int:
+        """See `OtherServers`."""
+        request = RevokePermissions(number=number, grants=tuple(grants))
+        counts = await self._group.ask_all(request, complete=True)
+        return sum(each for each in counts if isinstance(each, int))
+
     @asynccontextmanager
     async def approving(self) -> AsyncIterator[None]:
         """See `OtherServers`."""
@@ -282,19 +300,31 @@ class GroupMember:
             case SettleCall() | ReportCall():
                 return await self._answer_call(request)
             case _:
-                return self._answer_approval(request)
+                return await self._answer_approval(request)
 
-    def _answer_approval(self, request: Request) -> Answer:
+    async def _answer_approval(self, request: Request) -> Answer:
         approvals = self._app.approvals
         match request:
             case ListQuestions():
                 return [cast("JsonValue", plain(event)) for event in approvals.pending()]
             case AnswerQuestion(approval_id=approval_id, scope=scope, words=words):
                 return approvals.answer(approval_id, scope, words) or NOT_OWNED
+            case ListPermissions() | RevokePermissions():
+                return await self._answer_permissions(request)
             case ListChoices(approval_id=approval_id) if approvals.required(approval_id):
                 choices = Permissions(self._app).choices(approval_id)
                 return [cast("JsonValue", to_json(choice)) for choice in choices]
         return NOT_OWNED
+
+    async def _answer_permissions(self, request: ListPermissions | RevokePermissions) -> Answer:
+        if isinstance(request, ListPermissions):
+            listed = await Permissions(self._app).of_conversations(request.conversation_id)
+            return [cast("JsonValue", to_json(each)) for each in listed]
+        approvals, number = self._app.approvals, request.number
+        if request.grants:
+            return approvals.revoke_equal(request.grants)
+        held = [each.number for each in approvals.session_grants()]
+        return approvals.revoke_session_grants(held if number is None else [number])
 
     async def _answer_call(self, request: SettleCall | ReportCall) -> Answer:
         bridge, slot = self._app.bridge, (request.request_id, request.key)

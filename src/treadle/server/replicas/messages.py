@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from treadle.events.types import ApprovalScope, CallKey, ErrorKind, ToolFailure
 from treadle.server.turn_json import Begin
+from treadle.tools.approvals.grants import Grant
 from treadle.tools.external import CallOffer, ToolDefinition, Withdrawal
 
 
@@ -121,6 +122,24 @@ class ListChoices(_Message):
     approval_id: UUID
 
 
+class ListPermissions(_Message):
+    """Asks for the permissions of conversations at a server."""
+
+    type: Literal["list_permissions"] = "list_permissions"
+    conversation_id: UUID | None
+
+
+class RevokePermissions(_Message):
+    """Revokes a permission by its number, or those with equal grants, or all.
+
+    The answer is the number of revoked permissions.
+    """
+
+    type: Literal["revoke_permissions"] = "revoke_permissions"
+    number: int | None = None
+    grants: tuple[Grant, ...] = ()
+
+
 class OfferCall(_Message):
     """Sends a message of the bridge to a front end that is connected to the receiver.
 
@@ -167,6 +186,8 @@ Request = (
     | ListQuestions
     | AnswerQuestion
     | ListChoices
+    | ListPermissions
+    | RevokePermissions
     | OfferCall
     | SettleCall
     | ReportCall

@@ -39,17 +39,17 @@ async def permissions(
     Each permission is described by a sentence. If it is a permission of the conversation with the
     id `conversation_id`, the sentence calls that conversation "this conversation".
     """
-    return PermissionList(await Permissions(server.app).list(conversation_id))
+    return PermissionList(await Permissions(server.app, server.others).list(conversation_id))
 
 
 @router.delete("")
 async def revoke_all(server: CurrentServer) -> JsonOf[Revoked]:
     """Revoke all permissions."""
-    return Revoked(await Permissions(server.app).revoke_all())
+    return Revoked(await Permissions(server.app, server.others).revoke_all())
 
 
 @router.delete("/{permission_id}")
 async def revoke(server: CurrentServer, permission_id: str) -> JsonOf[Revoked]:
     """Revoke one permission by its `id`."""
-    await Permissions(server.app).revoke(permission_id)
+    await Permissions(server.app, server.others).revoke(permission_id)
     return Revoked(1)

@@ -100,8 +100,12 @@ class Approvals:
         *,
         store: GrantStore | None = None,
         clock: Clock | None = None,
+        first_number: int = 1,
     ) -> None:
-        """Create a gate. Without a `store`, permanent grants last until this process ends."""
+        """Create a gate. Without a `store`, permanent grants last until this process ends.
+
+        Grants for conversations are numbered from `first_number`.
+        """
         self._bus = bus
         self._root = root.resolve()
         self._rules = Rules(settings or ApprovalSettings())
@@ -111,7 +115,7 @@ class Approvals:
         self._open: dict[UUID, _Open] = {}
         self._granted: dict[UUID, dict[Grant, int]] = {}
         """Maps the id of a conversation to its grants, and each grant to its number."""
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(first_number)
 
     @contextmanager
     def allow_questions(self) -> Iterator[None]:
@@ -180,6 +184,15 @@ class Approvals:
         for each in found:
             del self._granted[each.owner][each.grant]
         return len(found)
+
+    def revoke_equal(self, grants: Collection[Grant]) -> int:
+        """Revoke the grants of all conversations that equal one of `grants`.
+
+        Returns the number of revoked grants.
+        """
+        return self.revoke_session_grants(
+            [each.number for each in self.session_grants() if each.grant in grants]
+        )
 
     async def wait_until_settled(self, approval_id: UUID) -> None:
         """Wait until a question no longer waits for an answer."""
