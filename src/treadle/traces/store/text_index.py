@@ -30,8 +30,9 @@ POSTGRES_TEXTS: tuple[str, ...] = (
         rowid bigint PRIMARY KEY, name TEXT, input TEXT, output TEXT,
         texts tsvector NOT NULL, partial bigint NOT NULL, tokens TEXT, folded text[]
     )""",
-    # Long values are stored apart, so that a search reads few pages for the keys of its matches.
+    # The texts are stored apart from the words, so that a search reads fewer pages.
     "ALTER TABLE texts SET (toast_tuple_target = 128)",
+    "ALTER TABLE texts ALTER COLUMN texts SET STORAGE MAIN",
     "CREATE INDEX texts_by_word ON texts USING gin (texts)",
 )
 """The statements that create the table `texts` in PostgreSQL."""

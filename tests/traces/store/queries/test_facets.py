@@ -70,7 +70,7 @@ def without(query: Query, field: AnyField) -> Query:
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
 def test_each_facet_is_counted_without_its_own_conditions(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:
@@ -87,7 +87,7 @@ def test_each_facet_is_counted_without_its_own_conditions(
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_facets_are_the_same_from_segments(seed: int, new_address: NewAddress) -> None:
+def test_facets_are_the_same_from_segments(new_address: NewAddress, seed: int) -> None:
     random = Random(seed)
     with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)
@@ -125,7 +125,7 @@ def check_rows(there: Filled, query: Query) -> None:
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
 def test_values_are_those_of_what_fits_and_hold_the_text(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:

@@ -27,7 +27,7 @@ BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 @settings(max_examples=8)
 @given(st.integers(0, 1 << 32))
 def test_groups_labels_and_summaries_are_the_sums_of_what_fits(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     check_sums(Random(seed), new_address)
 
@@ -36,7 +36,7 @@ def test_groups_labels_and_summaries_are_the_sums_of_what_fits(
 @given(st.integers(0, 1 << 32))
 @example(17530759)  # threads that are only partly in the period, sorted by an expression
 def test_sums_are_the_same_by_the_short_form_of_the_spans(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
@@ -46,7 +46,7 @@ def test_sums_are_the_same_by_the_short_form_of_the_spans(
 
 @settings(max_examples=12)
 @given(st.integers(0, 1 << 32))
-def test_sums_are_the_same_from_segments(seed: int, new_address: NewAddress) -> None:
+def test_sums_are_the_same_from_segments(new_address: NewAddress, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)
         check_sums(Random(seed), new_address)

@@ -42,7 +42,7 @@ def _error(error: ListedError | None) -> tuple[str, str] | None:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_runs_are_the_sums_of_their_spans(seed: int, new_address: NewAddress) -> None:
+def test_runs_are_the_sums_of_their_spans(new_address: NewAddress, seed: int) -> None:
     with filled(Random(seed), new_address) as there:
         rows, total = walked(lambda cursor: there.store.runs(limit=2, cursor=cursor))
 
@@ -69,7 +69,7 @@ def test_runs_are_the_sums_of_their_spans(seed: int, new_address: NewAddress) ->
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_a_run_fits_where_one_of_its_spans_does(seed: int, new_address: NewAddress) -> None:
+def test_a_run_fits_where_one_of_its_spans_does(new_address: NewAddress, seed: int) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:
         known = naive_runs(there.spans)
@@ -84,7 +84,7 @@ def test_a_run_fits_where_one_of_its_spans_does(seed: int, new_address: NewAddre
 
 @settings(max_examples=6)
 @given(SEEDS)
-def test_totals_are_those_of_the_listed_runs(seed: int, new_address: NewAddress) -> None:
+def test_totals_are_those_of_the_listed_runs(new_address: NewAddress, seed: int) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:
         known = naive_runs(there.spans)
@@ -107,7 +107,7 @@ def test_totals_are_those_of_the_listed_runs(seed: int, new_address: NewAddress)
 
 @settings(max_examples=5)
 @given(SEEDS)
-def test_runs_are_the_same_beyond_all_limits(seed: int, new_address: NewAddress) -> None:
+def test_runs_are_the_same_beyond_all_limits(new_address: NewAddress, seed: int) -> None:
     """The limits are so small that all of them apply."""
     random = Random(seed)
     with filled(random, new_address) as there, pytest.MonkeyPatch.context() as patch:
@@ -127,7 +127,7 @@ def test_runs_are_the_same_beyond_all_limits(seed: int, new_address: NewAddress)
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_a_thread_fits_where_one_of_its_spans_does(seed: int, new_address: NewAddress) -> None:
+def test_a_thread_fits_where_one_of_its_spans_does(new_address: NewAddress, seed: int) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:
         threads = _threads(there)
@@ -145,7 +145,7 @@ def test_a_thread_fits_where_one_of_its_spans_does(seed: int, new_address: NewAd
 
 @settings(max_examples=5)
 @given(SEEDS)
-def test_runs_are_sorted_by_what_they_add_up_to(seed: int, new_address: NewAddress) -> None:
+def test_runs_are_sorted_by_what_they_add_up_to(new_address: NewAddress, seed: int) -> None:
     with filled(Random(seed), new_address) as there:
         for key in ("duration", "cost", "tokens"):
             for text in (key, f"-{key}"):

@@ -39,7 +39,7 @@ def segments_of(store: TraceStore) -> int:
 
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32))
-def test_sums_are_exact_after_late_spans_and_deletions(seed: int, new_address: NewAddress) -> None:
+def test_sums_are_exact_after_late_spans_and_deletions(new_address: NewAddress, seed: int) -> None:
     random = Random(seed)
     with pytest.MonkeyPatch.context() as patch:
         segment_constantly(patch)

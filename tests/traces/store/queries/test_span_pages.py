@@ -25,7 +25,7 @@ def identity(span: ListedSpan) -> tuple[str, str]:
 @settings(max_examples=8)
 @given(SEEDS)
 def test_pages_hold_what_fits_in_order_whatever_is_asked(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     check_pages(Random(seed), new_address)
 
@@ -33,7 +33,7 @@ def test_pages_hold_what_fits_in_order_whatever_is_asked(
 @settings(max_examples=6)
 @given(SEEDS)
 def test_pages_are_the_same_where_there_is_much_of_everything(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     """A million spans would take a test too long, so what counts as many is made few."""
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +50,7 @@ def test_pages_are_the_same_where_there_is_much_of_everything(
 @settings(max_examples=4)
 @given(SEEDS)
 def test_pages_are_the_same_where_there_are_too_many_names_for_a_pattern(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "_MAX_NAMES", 1)
@@ -82,7 +82,7 @@ def check_pages(random: Random, new_address: NewAddress) -> None:
 @settings(max_examples=6)
 @given(SEEDS)
 def test_a_walk_shows_each_span_once_while_others_arrive(
-    seed: int, new_address: NewAddress
+    new_address: NewAddress, seed: int
 ) -> None:
     random = Random(seed)
     with filled(random, new_address) as there:
@@ -107,7 +107,7 @@ def test_a_walk_shows_each_span_once_while_others_arrive(
 
 @given(SEEDS)
 @settings(max_examples=4)
-def test_listed_spans_have_run_thread_and_counted(seed: int, new_address: NewAddress) -> None:
+def test_listed_spans_have_run_thread_and_counted(new_address: NewAddress, seed: int) -> None:
     with filled(Random(seed), new_address) as there:
         rows, _ = walked(lambda cursor: there.store.spans(limit=1000, cursor=cursor))
 

@@ -4,7 +4,8 @@ Conditions on time, duration, cost and tokens compare the sums of the run or thr
 that only spans have, a run or thread matches if one of its spans matches.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, Unpack
 
@@ -54,7 +55,7 @@ from treadle.traces.store.results import (
     ThreadSummary,
 )
 from treadle.traces.store.same_calls import same_calls_of
-from treadle.traces.store.statements import packed, plain
+from treadle.traces.store.statements import packed, plain, select
 
 T = TypeVar("T")
 
@@ -78,12 +79,12 @@ _TOKENS = """
         NULL
     )"""
 
-_NAMES_OF_RUN = """
-    SELECT facet, value
+_NAMES_OF_RUNS = """
+    SELECT run_id, facet, value
     FROM traces INDEXED BY traces_of_run
     CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = traces.id
-    WHERE run_id = ?1 AND facet IN ('model', 'label')
-    GROUP BY facet, value ORDER BY sum(count) DESC, value"""
+    WHERE run_id IN ({}) AND facet IN ('model', 'label')
+    GROUP BY run_id, facet, value ORDER BY sum(count) DESC, value"""
 _ROOT_OF_RUN = """
     SELECT trace_id FROM runs JOIN spans ON spans.id = runs.root JOIN traces ON traces.id = trace
     WHERE runs.run_id = ?"""
@@ -97,16 +98,23 @@ _NAMES_OF_THREAD = """
     GROUP BY facet, value ORDER BY sum(count) DESC, value"""
 
 
-_ERROR_OF_RUN = """
-    SELECT t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
+_FIRST_OF_RUN = """(
+    SELECT s.id
     FROM traces t INDEXED BY traces_of_run CROSS JOIN spans s INDEXED BY {index} ON s.trace = t.id
-    WHERE t.run_id = ? AND {condition} ORDER BY s.id LIMIT 1"""
-_FIRST_FAULT = _ERROR_OF_RUN.format(index="faults", condition="s.fault")
-_FIRST_FAILED = _ERROR_OF_RUN.format(index="failed_by_parent", condition="s.status = 'error'")
+    WHERE t.run_id = column1 AND {condition} ORDER BY s.id LIMIT 1
+)"""
+_FIRST_FAULT = _FIRST_OF_RUN.format(index="faults", condition="s.fault")
+_FIRST_FAILED = _FIRST_OF_RUN.format(index="failed_by_parent", condition="s.status = 'error'")
 """Selects the first failed span of a run without faults.
 
 In such a run, the gateway recorded failed calls that a client recorded too, in another trace.
 """
+_ERRORS_OF_RUNS = f"""
+    SELECT run_id, t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
+    FROM (
+        SELECT column1 AS run_id, coalesce({_FIRST_FAULT}, {_FIRST_FAILED}) AS first
+        FROM (VALUES {{}}) AS ids
+    ) AS runs CROSS JOIN spans s ON s.id = first CROSS JOIN traces t ON t.id = s.trace"""
 _NEWEST_FAILING = """
     SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors > 0
     ORDER BY start_us DESC LIMIT 1"""
@@ -138,12 +146,20 @@ def runs_page(
 ) -> Page[RunSummary]:
     """Return a page of the runs that match the query, sorted by start by default."""
 
-    def summary(row: Sequence[Any]) -> RunSummary:
-        models, labels = _names(connection, _NAMES_OF_RUN, row[1])
-        run = RUN_SUMMARY.read(row, models=models, labels=labels, error=None)
-        return run._replace(error=_error(connection, row[1])) if run.sums.errors else run
+    def summaries(rows: Sequence[Sequence[Any]]) -> Iterator[RunSummary]:
+        names = defaultdict[object, list[tuple[str, Any]]](list)
+        for run_id, *name in select(connection, _NAMES_OF_RUNS, [row[1] for row in rows]):
+            names[run_id].append((name[0], name[1]))
+        runs = []
+        for row in rows:
+            models, labels = _divided(names[row[1]])
+            runs.append(RUN_SUMMARY.read(row, models=models, labels=labels, error=None))
+        failed = [row[1] for row, run in zip(rows, runs, strict=True) if run.sums.errors]
+        errors = _errors(connection, failed)
+        for row, run in zip(rows, runs, strict=True):
+            yield run._replace(error=errors.get(row[1]))
 
-    return _page(connection, _RUNS, query, summary, **part)
+    return _page(connection, _RUNS, query, summaries, **part)
 
 
 def threads_page(
@@ -154,27 +170,26 @@ def threads_page(
     """Return a page of the threads that match the query, sorted by last activity by default."""
 
     def summary(row: Sequence[Any]) -> ThreadSummary:
-        models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
+        models, labels = _divided(connection.execute(_NAMES_OF_THREAD, (row[1],)))
         thread = THREAD_SUMMARY.read(row, models=models, labels=labels, error=None)
         if not thread.sums.errors:
             return thread
         (run,) = connection.execute(_NEWEST_FAILING, (row[1],)).fetchone()
-        return thread._replace(error=_error(connection, run))
+        return thread._replace(error=_errors(connection, [run]).get(run))
 
-    return _page(connection, _THREADS, query, summary, **part)
+    return _page(connection, _THREADS, query, lambda rows: map(summary, rows), **part)
 
 
-def _error(connection: Connection, run_id: object) -> ListedError | None:
-    """Return the first error of a run, or None if it has none."""
-    for statement in (_FIRST_FAULT, _FIRST_FAILED):
-        found = connection.execute(statement, (run_id,)).fetchone()
-        if found is not None:
-            error = ListedError(*map(plain, found))
-            if error.error_type and error.message:
-                message = error.message.removeprefix(f"{error.error_type}: ")
-                error = replace(error, message=message)
-            return error
-    return None
+def _errors(connection: Connection, runs: Sequence[object]) -> dict[object, ListedError]:
+    """Return the first error of each run that has one."""
+    found: dict[object, ListedError] = {}
+    for run_id, *values in select(connection, _ERRORS_OF_RUNS, [(run,) for run in runs]):
+        error = ListedError(*map(plain, values))
+        if error.error_type and error.message:
+            message = error.message.removeprefix(f"{error.error_type}: ")
+            error = replace(error, message=message)
+        found[run_id] = error
+    return found
 
 
 def fitting_rows(connection: Connection, rows: Rows, query: Query, limit: int) -> Sql:
@@ -303,7 +318,7 @@ def _page(
     connection: Connection,
     listed: _ListSql,
     query: Query,
-    summary: Callable[[Sequence[Any]], T],
+    summaries: Callable[[Sequence[Sequence[Any]]], Iterable[T]],
     *,
     sort: Sort = NEWEST,
     limit: int = 50,
@@ -339,7 +354,7 @@ def _page(
         total = (
             _total(connection, listed, where, wanted) if more or not rows else offset + len(rows)
         )
-    data = tuple(summary(row[1:]) for row in rows[:limit])
+    data = tuple(summaries([row[1:] for row in rows[:limit]]))
     next_cursor = write_cursor(end, name) if end else None
     return Page(data, Pagination(offset, limit, total, next_cursor))
 
@@ -459,12 +474,10 @@ def _all_rows(connection: Connection, listed: _ListSql) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
 
 
-def _names(
-    connection: Connection, statement: str, identity: object
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the models and the labels of a run or thread, the most frequent ones first."""
+def _divided(names: Iterable[tuple[str, Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the models and the labels among names, which have the most frequent ones first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
-    for facet, value in connection.execute(statement, (identity,)):
+    for facet, value in names:
         name = plain(value)
         if len(found[facet]) < _MAX_NAMES and (facet == "model" or is_shown(name)):
             found[facet].append(name)

@@ -28,7 +28,7 @@ from treadle.traces.store.queries.conditions import (
 from treadle.traces.store.queries.excerpts import Matches
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.results import LISTED_SPAN, FoundIn, Hit, ListedSpan
-from treadle.traces.store.statements import plain
+from treadle.traces.store.statements import plain, select
 
 MAX_ROWS = 1_000
 MAX_OFFSET = 10_000
@@ -218,6 +218,7 @@ def _total(connection: Connection, query: Query, read: int, *, more: bool) -> in
 
 _BEFORE, _AFTER = 80, 160
 _COLUMNS: tuple[FoundIn, ...] = ("name", "input", "output")
+_TEXTS = "SELECT rowid, name, input, output FROM texts WHERE rowid IN ({})"
 
 
 def search_page(
@@ -236,15 +237,13 @@ def search_page(
         )
     page = spans_page(connection, query, **part)
     matches = Matches(terms)
-    hits = tuple(_hit(connection, span, matches) for span in page.data)
+    texts = {key: found for key, *found in select(connection, _TEXTS, [s.key for s in page.data])}
+    hits = tuple(_hit(span, texts.get(span.key, ("", "", "")), matches) for span in page.data)
     return Page(hits, page.pagination)
 
 
-def _hit(connection: Connection, span: ListedSpan, matches: Matches) -> Hit:
-    found = connection.execute(
-        "SELECT name, input, output FROM texts WHERE rowid = ?", (span.key,)
-    ).fetchone()
-    texts = dict(zip(_COLUMNS, (plain(text) or "" for text in found or ("", "", "")), strict=True))
+def _hit(span: ListedSpan, found: Sequence[Any], matches: Matches) -> Hit:
+    texts = dict(zip(_COLUMNS, (plain(text) or "" for text in found), strict=True))
     for column in reversed(_COLUMNS):
         if ranges := matches.ranges(texts[column]):
             return _excerpt(span, column, texts[column], ranges)

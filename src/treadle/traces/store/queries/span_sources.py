@@ -23,9 +23,8 @@ from treadle.traces.store.queries.conditions import (
     compared,
     joined,
     listing,
-    literally,
-    text_term,
 )
+from treadle.traces.store.queries.text_matches import text_matches
 
 HOUR_US = 3_600_000_000
 
@@ -35,7 +34,6 @@ ALL_SPANS = 1 << 40
 JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
 """SQL that joins traces and runs. CROSS makes SQLite read the tables in the written order."""
 
-_COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
 _WHOLE_ROWS = 4
 """Reading a span by another index costs as much as this many spans of `spans_in_short`."""
@@ -135,7 +133,8 @@ def best_source(connection: Connection, query: Query, order: SortKey, wanted: in
     """Return the source that needs the fewest rows for `wanted` matching spans in `order`."""
     everything = spans_in_all(connection)
     best, least = _walked(query, order, everything), (everything, everything)
-    narrower = list(_narrower(connection, query))
+    walked = order is SortKey.TIME and wanted < ALL_SPANS
+    narrower = list(_narrower(connection, query, walked=walked))
     if order is not SortKey.TIME and query.of(Field.START):
         narrower.append(_in_time(connection, query))
     if narrower:
@@ -171,39 +170,6 @@ def spans_in_all(connection: Connection) -> int:
     return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
 
 
-def texts_source(connection: Connection, query: Query) -> Source | None:
-    """Return the spans that the full-text index finds, in the order of time.
-
-    The result is None if the index cannot be used for the query.
-    """
-    terms = [
-        (condition, text_term(condition))
-        for condition in query.of(Field.TEXT)
-        if not condition.negated
-    ]
-    matches = [term.match for _, term in terms if term.match is not None]
-    if not matches:
-        return None
-    found = Sql("words.texts MATCH ?", (" AND ".join(matches),))
-    count = _first(
-        connection,
-        Sql(
-            f"SELECT count(*) FROM (SELECT 1 FROM texts words WHERE {found.text}"
-            f" LIMIT {_COUNTED_MATCHES})",
-            found.values,
-        ),
-    )
-    checks = [literally("words", term.literal) for _, term in terms if term.literal is not None]
-    return Source(
-        Sql("texts words CROSS JOIN spans s ON s.id = words.rowid"),
-        count,
-        joined([found, *checks]),
-        used=tuple(condition for condition, _ in terms),
-        in_time_order=True,
-        key="words.rowid",
-    )
-
-
 def _walked(query: Query, order: SortKey, everything: int) -> Source:
     """Return a source that contains all spans in `order`."""
     index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
@@ -222,7 +188,11 @@ def _in_time(connection: Connection, query: Query) -> Source:
     return Source(Sql("spans s NOT INDEXED"), reach)
 
 
-def _narrower(connection: Connection, query: Query) -> Iterator[Source]:
+def _narrower(connection: Connection, query: Query, *, walked: bool) -> Iterator[Source]:
+    """Yield the sources that have only a part of all spans.
+
+    `walked` states that the first spans in the order of time are enough.
+    """
     for condition in query.conditions:
         if condition.negated:
             continue
@@ -246,9 +216,16 @@ def _narrower(connection: Connection, query: Query) -> Iterator[Source]:
                     in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
                     exact=alone and condition.field in _COUNTS,
                 )
-    text = texts_source(connection, query)
+    text = text_matches(connection, query, walked=walked)
     if text is not None:
-        yield text
+        yield Source(
+            text.spans,
+            text.count,
+            text.where,
+            used=text.used,
+            in_time_order=True,
+            key="words.rowid",
+        )
 
 
 def _in_range(connection: Connection, condition: Condition) -> Iterator[Source]:

@@ -1,0 +1,81 @@
+"""Finds the spans with a text by the index of words of each engine."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from treadle.database import Connection
+from treadle.traces.query.conditions import Condition, Field, Query
+from treadle.traces.store.queries.conditions import Sql, joined, literally, text_term
+
+_COUNTED_MATCHES = 5_000
+
+_PROBED = 300
+_COMMON = 6
+"""If at least this many of the `_PROBED` newest texts match, PostgreSQL reads texts in order.
+
+The index of PostgreSQL finds all matches before it returns the newest ones.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """SQL for the spans `s` that match, with the row `words` of their texts, and their number.
+
+    The number is at most `_COUNTED_MATCHES`, and approximate. All matches meet the conditions
+    `used`.
+    """
+
+    spans: Sql
+    count: int
+    where: Sql
+    used: tuple[Condition, ...]
+
+
+def text_matches(connection: Connection, query: Query, *, walked: bool) -> TextMatches | None:
+    """Return the spans that the full-text index finds, in the order of time.
+
+    The result is None if the index cannot be used for the query. `walked` states that the first
+    spans in that order are enough.
+    """
+    terms = [
+        (condition, text_term(condition))
+        for condition in query.of(Field.TEXT)
+        if not condition.negated
+    ]
+    matches = [term.match for _, term in terms if term.match is not None]
+    if not matches:
+        return None
+    match = " AND ".join(matches)
+    checks = [literally("words", term.literal) for _, term in terms if term.literal is not None]
+    used = tuple(condition for condition, _ in terms)
+    found = Sql("words.texts MATCH ?", (match,))
+    tables = Sql("texts words CROSS JOIN spans s ON s.id = words.rowid")
+    if isinstance(connection, sqlite3.Connection):
+        return TextMatches(tables, _counted(connection, found), joined([found, *checks]), used)
+    if walked and (count := _common(connection, found)):
+        found = Sql("+words.texts MATCH ?", (match,))
+        return TextMatches(tables, count, joined([found, *checks]), used)
+    # OFFSET prevents that the planner walks over all texts to find the newest match.
+    where = joined([found, *checks])
+    rows = f"SELECT words.rowid FROM texts words WHERE {where.text} OFFSET 0"
+    tables = Sql(f"({rows}) words CROSS JOIN spans s ON s.id = words.rowid", where.values)
+    return TextMatches(tables, _counted(connection, found), joined([]), used)
+
+
+def _counted(connection: Connection, found: Sql) -> int:
+    """Return the number of matches, at most `_COUNTED_MATCHES`."""
+    counted = connection.execute(
+        f"SELECT count(*) FROM (SELECT 1 FROM texts words WHERE {found.text}"
+        f" LIMIT {_COUNTED_MATCHES}) matches",
+        found.values,
+    )
+    return int(counted.fetchone()[0])
+
+
+def _common(connection: Connection, found: Sql) -> int | None:
+    """Return the assumed number of matches of common words, and None for other words."""
+    newest = f"SELECT * FROM texts ORDER BY rowid DESC LIMIT {_PROBED}"
+    probed = connection.execute(
+        f"SELECT count(*) FROM ({newest}) words WHERE {found.text}", found.values
+    )
+    return _COUNTED_MATCHES if int(probed.fetchone()[0]) >= _COMMON else None
