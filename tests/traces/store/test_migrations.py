@@ -81,7 +81,7 @@ def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in (*TABLES, *SQLITE.text_tables):
             connection.execute(statement)
-        span_merge.merge(connection, prepare(SPANS), SpanKeys())
+        span_merge.merge(connection, prepare(SPANS, SQLITE), SpanKeys())
         connection.execute("PRAGMA user_version = 3")
 
     store = TraceStore.open(path)

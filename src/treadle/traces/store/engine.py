@@ -12,14 +12,17 @@ from treadle.database import Connection
 T = TypeVar("T")
 Job = Callable[[Connection], T]
 
+SearchTexts = tuple[str, str, str]
+"""The texts of a span that text search reads: of its name, its input and its output."""
+
 
 class Engine(ABC):
     """Tables, writes and maintenance that differ between database engines."""
 
     text_tables: tuple[str, ...]
     """The statements that create the table `texts`, which text search reads."""
-    indexes: tuple[str, ...]
-    """The statements that adapt the indexes of `store.schema` to the engine."""
+    adaptations: tuple[str, ...]
+    """The statements that adapt new tables of `store.schema` to the engine."""
     triggers: tuple[str, ...]
     """The statements that create the triggers which fill `changed_spans` (`store.segments`)."""
 
@@ -32,10 +35,12 @@ class Engine(ABC):
         """Do small maintenance after a commit of the writer."""
 
     @abstractmethod
-    def insert_texts(
-        self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]
-    ) -> None:
-        """Add the search texts of spans: the key, the name, the input and the output."""
+    def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
+        """Return the row of `texts` for a span without its key."""
+
+    @abstractmethod
+    def insert_texts(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows of `texts`: the keys of spans, each with a row of `text_row`."""
 
     @abstractmethod
     def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:

@@ -130,7 +130,7 @@ def _upgrade(connection: Connection, version: int) -> None:
     _add_counters(connection)
     _execute_all(connection, INDEXES)
     if version == 0:
-        _execute_all(connection, engine.indexes)
+        _execute_all(connection, engine.adaptations)
     if _SUMMED <= version < _RECOUNTED:
         _count_again(connection)
     if _SUMMED <= version < _MATCHED:
@@ -181,7 +181,7 @@ def _take_over(connection: Connection) -> None:
     keys = SpanKeys()
     spans = _old_spans(connection.execute(_OLD_SPANS))
     while batch := list(islice(spans, _AT_ONCE)):
-        span_merge.merge(connection, prepare(batch), keys)
+        span_merge.merge(connection, prepare(batch, engine_of(connection)), keys)
 
 
 def _count_again(connection: Connection) -> None:
@@ -237,7 +237,7 @@ def _add_columns(connection: Connection) -> None:
         keys = [key for (key,) in found]
         last = keys[-1]
         stored = contents.spans_by_key(connection, keys)
-        rows = ((key, prepare([stored[key]])[0].row) for key in keys)
+        rows = ((key, prepare([stored[key]], engine_of(connection))[0].row) for key in keys)
         connection.executemany(
             f"UPDATE spans SET {changes} WHERE id = ?",  # noqa: S608  (names of columns)
             [(*(getattr(row, name) for name in added), key) for key, row in rows],
@@ -262,7 +262,7 @@ def _read_properties(connection: Connection) -> None:
         last = found[-1][0]
         stored = contents.spans_by_key(connection, [key for (key,) in found])
         named = [span for each in stored.values() if (span := with_metadata(each)) != each]
-        span_merge.merge(connection, prepare(named), keys)
+        span_merge.merge(connection, prepare(named, engine_of(connection)), keys)
 
 
 def _add_counters(connection: Connection) -> None:

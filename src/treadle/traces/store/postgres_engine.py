@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 from treadle.database import Connection
 from treadle.traces.store import statements
-from treadle.traces.store.engine import Engine, Job
+from treadle.traces.store.engine import Engine, Job, SearchTexts
 from treadle.traces.store.postgres_statements import allow_copies
 from treadle.traces.store.text_index import POSTGRES_TEXTS, TextColumns, text_columns
 
@@ -38,6 +38,11 @@ _COPIED = (
 )  # fmt: skip
 """The tables into which the writer copies rows."""
 
+_UNCOMPRESSED = {
+    "contents": ("data",),
+    "blobs": ("data",),
+    "texts": ("input", "output", "texts", "tokens"),
+}
 _STATISTICS = """
     SELECT reltuples <= 0, pg_relation_size(oid) > 500000 FROM pg_class
     WHERE oid = 'spans'::regclass"""
@@ -49,11 +54,18 @@ class PostgresEngine(Engine):
     """The parts of the trace store for PostgreSQL."""
 
     text_tables = POSTGRES_TEXTS
-    indexes = (
+    adaptations = (
         # An index of both columns serves look-ups of traces too. An entry of `spans_in_short` could
         # exceed the limit of PostgreSQL, 2,704 bytes.
         "DROP INDEX spans_by_span_id, spans_of_trace, roots_of_trace, spans_in_short",
         "CREATE UNIQUE INDEX spans_of_trace ON spans (trace, span_id)",
+        # These values are compressed already, or so short that compressing them gains nothing. The
+        # attempt would take a tenth of the time of the server.
+        *(
+            f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL"
+            for table, columns in _UNCOMPRESSED.items()
+            for column in columns
+        ),
     )
     triggers = (
         _TRIGGER_FUNCTION,
@@ -85,14 +97,14 @@ class PostgresEngine(Engine):
         if many:
             _with_statistics.add(connection)
 
-    def insert_texts(
-        self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]
-    ) -> None:
-        texts: list[tuple[Any, ...]] = [(*row, *text_columns(row[1:])) for row in rows]
+    def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
+        return (*texts, *text_columns(texts))
+
+    def insert_texts(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         statements.insert(
             connection,
             f"INSERT INTO texts (rowid, name, input, output, {', '.join(TextColumns._fields)})",
-            texts,
+            rows,
         )
 
     def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:

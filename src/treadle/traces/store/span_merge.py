@@ -6,6 +6,7 @@ versions do not matter.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from treadle.database import Connection
 from treadle.spans.span import Span
@@ -14,6 +15,7 @@ from treadle.traces.store import blobs, contents, inheritance, statements
 from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.call_counts import STORED_ROWS, recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
+from treadle.traces.store.engine import Engine
 from treadle.traces.store.engines import engine_of
 from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, own_labels
@@ -96,36 +98,36 @@ class PreparedSpan:
     row: SpanRow
     data: bytes
     new_blobs: NewBlobs
-    texts: tuple[str, str, str]
-    """The search texts of name, input and output."""
+    text_row: tuple[Any, ...]
+    """The row of `texts` without the key."""
 
 
-def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
+def prepare(spans: Iterable[Span], engine: Engine) -> list[PreparedSpan]:
     """Merge the versions of each span, and prepare the result."""
     newest: dict[tuple[str, str], Span] = {}
     for span in spans:
         key = (span.trace_id, span.span_id)
         newest[key] = merge_versions(newest[key], span) if key in newest else span
-    return [_prepared(span) for span in newest.values()]
+    return [_prepared(span, engine) for span in newest.values()]
 
 
-def most_complete(prepared: Iterable[PreparedSpan]) -> list[PreparedSpan]:
+def most_complete(prepared: Iterable[PreparedSpan], engine: Engine) -> list[PreparedSpan]:
     """Merge the versions of each span, from the spans of several requests."""
     kept: dict[tuple[Text, Text], PreparedSpan] = {}
     for one in prepared:
         key = (one.trace_id, one.row.span_id)
         other = kept.get(key)
-        kept[key] = one if other is None else _merged(other, one)
+        kept[key] = one if other is None else _merged(other, one, engine)
     return list(kept.values())
 
 
-def _merged(one: PreparedSpan, other: PreparedSpan) -> PreparedSpan:
+def _merged(one: PreparedSpan, other: PreparedSpan, engine: Engine) -> PreparedSpan:
     span = merge_versions(one.span, other.span)
     known = {id(one.span): one, id(other.span): other}
-    return known[id(span)] if id(span) in known else _prepared(span)
+    return known[id(span)] if id(span) in known else _prepared(span, engine)
 
 
-def _prepared(span: Span) -> PreparedSpan:
+def _prepared(span: Span, engine: Engine) -> PreparedSpan:
     texts = (search_text(span.name), search_text(span.input), search_text(span.output))
     data, new_blobs = contents.encode(span)
     return PreparedSpan(
@@ -134,7 +136,7 @@ def _prepared(span: Span) -> PreparedSpan:
         row=span_row(span, newest_text(span.input, texts[1]), texts[2]),
         data=data,
         new_blobs=new_blobs,
-        texts=texts,
+        text_row=engine.text_row(texts),
     )
 
 
@@ -308,11 +310,12 @@ def _with_stored(
     )
     different = [(row, one) for row, one in pairs if same[row.id] != one.data]
     stored = contents.spans_by_key(connection, [row.id for row, _ in different])
+    engine = engine_of(connection)
     merged: dict[int, PreparedSpan] = {}
     for row, one in different:
         span = merge_versions(stored[row.id], one.span)
         if span is not stored[row.id]:
-            merged[row.id] = one if span is one.span else _prepared(span)
+            merged[row.id] = one if span is one.span else _prepared(span, engine)
     return merged
 
 
@@ -357,5 +360,5 @@ def _insert(connection: Connection, changes: Sequence[_Change]) -> None:
     )
     inheritance.insert(connection, [change.row for change in ordered])
     engine_of(connection).insert_texts(
-        connection, [(change.row.id, *change.span.texts) for change in ordered]
+        connection, [(change.row.id, *change.span.text_row) for change in ordered]
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle.database import Connection, transaction
 from treadle.traces.store import connections, statements
-from treadle.traces.store.engine import Engine, Job
+from treadle.traces.store.engine import Engine, Job, SearchTexts
 
 _TRIGGER = """
     CREATE TRIGGER IF NOT EXISTS segments_{name} AFTER {event} ON spans
@@ -39,7 +39,7 @@ class SqliteEngine(Engine):
         # more segments.
         "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     )
-    indexes = ()
+    adaptations = ()
     triggers = tuple(
         _TRIGGER.format(name=event.lower(), event=event, key=key)
         for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))
@@ -51,9 +51,10 @@ class SqliteEngine(Engine):
     def maintain(self, connection: Connection) -> None:
         """Do nothing: the planner needs no statistics, and `LogKeeper` keeps the log small."""
 
-    def insert_texts(
-        self, connection: Connection, rows: Sequence[tuple[int, str, str, str]]
-    ) -> None:
+    def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
+        return texts
+
+    def insert_texts(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         statements.insert(connection, "INSERT INTO texts (rowid, name, input, output)", rows)
 
     def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:

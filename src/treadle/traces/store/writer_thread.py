@@ -20,7 +20,7 @@ from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, segment_builder, span_merge
-from treadle.traces.store.engines import engine_of
+from treadle.traces.store.engines import engine_for
 from treadle.traces.store.revisions import newest_revision
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
@@ -101,6 +101,7 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._engine = engine_for(database)
         self._keys = SpanKeys()
         self._parts: deque[_Part] = deque()
         self._jobs: deque[_Job[Any]] = deque()
@@ -154,7 +155,7 @@ class Writer:
         failure: BaseException | None = None
         prepared: Sequence[PreparedSpan] = ()
         try:
-            prepared = prepare(spans)
+            prepared = prepare(spans, self._engine)
         except Exception as error:  # noqa: BLE001  (the future reports it)
             failure = error
         part = _Part(prepared, len(spans), size, ticket, redacted)
@@ -194,7 +195,7 @@ class Writer:
 
         def work(connection: Connection) -> int:
             with transaction(connection):
-                prepared = prepare(make(connection))
+                prepared = prepare(make(connection), self._engine)
                 span_merge.merge(connection, prepared, self._keys)
                 newest = newest_revision(connection)
             self._announce(newest)
@@ -268,7 +269,7 @@ class Writer:
         if isinstance(work, list):
             self._commit(connection, work)
             self._log.keep_small(connection, sum(part.size for part in work))
-            engine_of(connection).maintain(connection)
+            self._engine.maintain(connection)
             return
         self._database.check_version(connection)
         if isinstance(work, _Pause):
@@ -279,7 +280,7 @@ class Writer:
 
     def _connect(self) -> Connection:
         connection = self._database.connect()
-        engine_of(connection).prepare_writer(connection)
+        self._engine.prepare_writer(connection)
         return connection
 
     def _next(self) -> _Group | _Job[Any] | _Pause | None:
@@ -314,7 +315,8 @@ class Writer:
     def _commit(self, connection: Connection, group: _Group) -> None:
         """Commit the group in one transaction. If that fails, commit each part separately."""
         try:
-            prepared = most_complete(arrival for part in group for arrival in part.prepared)
+            arrivals = (arrival for part in group for arrival in part.prepared)
+            prepared = most_complete(arrivals, self._engine)
             with transaction(connection):
                 # An upgrade may add sums that this version of Treadle does not update.
                 self._database.check_version(connection)
