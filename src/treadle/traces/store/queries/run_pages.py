@@ -110,7 +110,7 @@ _FIRST_FAILED = _FIRST_OF_RUN.format(index="failed_by_parent", condition="s.stat
 In such a run, the gateway recorded failed calls that a client recorded too, in another trace.
 """
 _ERRORS_OF_RUNS = f"""
-    SELECT run_id, t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
+    SELECT runs.run_id, t.trace_id, s.span_id, s.name, s.error_type, substr(s.error, 1, 400)
     FROM (
         SELECT column1 AS run_id, coalesce({_FIRST_FAULT}, {_FIRST_FAILED}) AS first
         FROM (VALUES {{}}) AS ids
