@@ -37,6 +37,7 @@ from treadle.server.replicas.messages import (
     ServerChanged,
     ServerDescription,
     StoreChanged,
+    UnknownRequest,
 )
 from treadle.tools.failures import kind_of
 
@@ -225,7 +226,7 @@ class Group:
         try:
             received = MESSAGE.validate_json(message)
         except ValidationError:
-            _log.warning("A server of another version sent a message of an unknown form")
+            await self._refuse_unknown(sender, message)
             return
         match received:
             case Presence():
@@ -236,6 +237,13 @@ class Group:
                 self._start(self._reply(sender, received))
             case Replied() if (asked := self._open.get(received.id)) is not None:
                 asked.settle(sender, received)
+
+    async def _refuse_unknown(self, sender: str, message: bytes) -> None:
+        """Reply to a request that only servers of a newer version know, so that nobody waits."""
+        _log.warning("A server of another version sent a message of an unknown form")
+        with contextlib.suppress(ValidationError):
+            asked = UnknownRequest.model_validate_json(message)
+            await self._send(self._subject(sender), Replied(id=asked.id, owned=False))
 
     async def on_loss(self, sender: str) -> None:
         """Read the description of a server again. The channel calls this method."""

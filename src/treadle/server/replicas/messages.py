@@ -220,6 +220,13 @@ class Asked(_Message):
     request: Annotated[Request, Field(discriminator="type")]
 
 
+class UnknownRequest(_Message):
+    """A request of a newer server. Only its id is known."""
+
+    type: Literal["asked"]
+    id: UUID
+
+
 class Failed(_Message):
     """The error of a request."""
 
