@@ -1,21 +1,23 @@
-"""Kills workers, or the NATS server, at random moments under load, and checks every outcome.
+"""Kills or pauses workers, or kills NATS, at random moments under load, and checks every outcome.
 
 A server keeps sixteen calls open, half of which write. Three workers run them. In each round, one
-process is killed with SIGKILL at a random moment, and started again a moment later. At the end,
-these statements must be true of every call:
+process is killed with SIGKILL at a random moment, and started again a moment later. A paused worker
+continues after JetStream has delivered its calls to others. At the end, these statements must be
+true of every call:
 
 - It has one outcome, and no result arrived late.
 - A call that writes ran at most once. If it completed, it ran once from its beginning to its end.
 - A failure with the effect "none" means that the call never ran.
 - The queue is empty.
 
-Run: python -m bench.team.worker_faults [--rounds 20] [--kill worker|nats]
+Run: python -m bench.team.worker_faults [--rounds 20] [--fault kill-worker|pause-worker|kill-nats]
 """
 
 import argparse
 import asyncio
 import json
 import random
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -28,6 +30,7 @@ from tests.workers.team import FAST, Team, team
 from treadle.events import Outcome
 from treadle.events.types import Effect, ToolCallCompleted, ToolCallFailed, ToolCallLate
 
+FAULTS = ("kill-worker", "pause-worker", "kill-nats")
 WORKERS, CLIENTS = 3, 16
 ROUND_SECONDS = 3.0
 LONGEST_CALL = 0.3
@@ -85,7 +88,7 @@ class Load:
         return [*found, *([f"{late} late results"] if late else [])]
 
 
-async def run(rounds: int, kill: str, seed: int) -> int:
+async def run(rounds: int, fault: str, seed: int) -> int:
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as name, nats_server(Path(name)) as server:
         async with AsyncExitStack() as stack:
@@ -96,10 +99,14 @@ async def run(rounds: int, kill: str, seed: int) -> int:
             for number in range(rounds):
                 before = draw.uniform(0, ROUND_SECONDS)
                 await asyncio.sleep(before)
-                if kill == "nats":
+                victim = draw.randrange(WORKERS)
+                if fault == "kill-nats":
                     await restart(server, draw.uniform(0, 2))
+                elif fault == "pause-worker":
+                    processes[victim].send_signal(signal.SIGSTOP)
+                    await asyncio.sleep(2 * TIMING.ack_wait)
+                    processes[victim].send_signal(signal.SIGCONT)
                 else:
-                    victim = draw.randrange(WORKERS)
                     processes[victim].kill()
                     await processes[victim].wait()
                     processes[victim] = await at.process(f"worker{WORKERS + number}")
@@ -108,7 +115,7 @@ async def run(rounds: int, kill: str, seed: int) -> int:
             load.stopped = True
             await asyncio.gather(*clients)
             left = await emptied(at)
-            return report(load, rounds, kill, left)
+            return report(load, rounds, fault, left)
 
 
 async def restart(server: NatsServer, seconds: float) -> None:
@@ -128,7 +135,7 @@ async def emptied(at: Team) -> int:
     return left
 
 
-def report(load: Load, rounds: int, kill: str, left: int) -> int:
+def report(load: Load, rounds: int, fault: str, left: int) -> int:
     """Print the numbers of outcomes and all faults, and return the exit status."""
     kinds: Counter[str] = Counter()
     for text, outcome in load.outcomes.items():
@@ -137,7 +144,7 @@ def report(load: Load, rounds: int, kill: str, left: int) -> int:
             kinds[f"{tool} failed, {outcome.error.kind}, effect {outcome.error.effect}"] += 1
         elif outcome is not None:
             kinds[f"{tool} completed"] += 1
-    print(f"{rounds} times: kill -9 of {kill}; {len(load.outcomes):,} calls")
+    print(f"{rounds} times {fault}; {len(load.outcomes):,} calls")
     for kind, count in sorted(kinds.items()):
         print(f"  {count:6,}  {kind}")
     faults = [*load.faults(), *([f"{left} calls are left in the queue"] if left else [])]
@@ -148,11 +155,11 @@ def report(load: Load, rounds: int, kill: str, left: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--kill", choices=("worker", "nats"), default="worker")
+    parser.add_argument("--fault", choices=FAULTS, default=FAULTS[0])
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
     print(f"seed {options.seed}")
-    return asyncio.run(run(options.rounds, options.kill, options.seed))
+    return asyncio.run(run(options.rounds, options.fault, options.seed))
 
 
 if __name__ == "__main__":

@@ -71,4 +71,4 @@ async def test_worker_runs_a_check_of_a_server_and_ends_at_a_signal(
     process.send_signal(signal.SIGTERM)
     _, err = await within(process.communicate())
     assert process.returncode == 0
-    assert b"Stopped after 1 calls" in err
+    assert b"Finished calls: 1." in err

@@ -100,7 +100,7 @@ async def run_worker(options: WorkerOptions) -> None:
             running.result()
         figures = worker.figures
         options.report(
-            f"Stopped after {figures.finished} calls. {figures.handed_back} were handed back."
+            f"Stopped. Finished calls: {figures.finished}. Handed back: {figures.handed_back}."
         )
 
 
