@@ -14,6 +14,7 @@ from tests.fakes.replies import Script, body, error
 from tests.gateway.running import Running, running, settings
 from treadle.events.types import Usage
 from treadle.gateway.media_filter import MediaFilter
+from treadle.llm.provider_states import save_key
 
 SOUND = os.urandom(600_000)
 ENCODED = base64.b64encode(SOUND[:90_000]).decode()
@@ -175,3 +176,25 @@ async def test_malformed_form_is_refused(tmp_path: Path) -> None:
             headers = {"content-type": f"multipart/form-data{kind}"}
             answer = await gateway.http.post("/images/edits", content=content, headers=headers)
             assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_form")
+
+
+async def test_project_uses_stored_files_only_with_an_account_of_its_own(tmp_path: Path) -> None:
+    answer = body({"object": "list", "data": []})
+    earlier = {"model": "fake/m", "input": "x", "previous_response_id": "resp_1"}
+    async with FakeProvider([answer] * 3, strict=False) as provider:
+        shared = settings(provider, provider="fake").of_project(tmp_path / "project")
+        async with running(tmp_path / "shared", shared) as gateway:
+            refused = [
+                await gateway.http.get("/files"),
+                await gateway.http.get("/batches/batch_1"),
+                await gateway.http.post("/responses", json=earlier),
+            ]
+        own = shared.of_project(tmp_path / "project", frozenset({"fake"}))
+        async with running(tmp_path / "own", own) as gateway:
+            assert (await gateway.http.get("/files")).status_code == 200
+        save_key(shared, {}, "fake", "sk-of-the-project")
+        async with running(tmp_path / "saved", shared) as gateway:
+            assert (await gateway.http.get("/files")).status_code == 200
+    assert [each.status_code for each in refused] == [403] * 3
+    assert {each.json()["error"]["code"] for each in refused} == {"shared_account"}
+    assert len(provider.requests) == 2

@@ -25,6 +25,8 @@ from treadle.paths import user_config_dir
 
 FILE_NAME = "config.toml"
 REPOSITORY_FOLDER = ".treadle"
+_ACCOUNT = frozenset({"base_url", "api_key_env", "api_key_keyring"})
+"""The settings of a provider that decide which account at the provider pays for a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def load(
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()
     }
-    return LoadedConfig(_merge(layers).of_project(project_folder), origins, warnings, listed)
+    own = frozenset(path[1] for path in project if path[0] == "providers" and path[2] in _ACCOUNT)
+    settings = _merge(layers).of_project(project_folder, own)
+    return LoadedConfig(settings, origins, warnings, listed)
 
 
 def _read_own_file(path: Path, kind: LayerKind) -> Layer:

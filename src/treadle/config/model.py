@@ -356,6 +356,7 @@ class Settings(Section):
     workers: WorkerSettings = Field(default_factory=WorkerSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     _project_folder: Path | None = PrivateAttr(None)
+    _own_providers: frozenset[str] = PrivateAttr(frozenset())
 
     @property
     def project_folder(self) -> Path | None:
@@ -367,8 +368,19 @@ class Settings(Section):
         """The folder of the settings file, saved keys and agents of the user or of the project."""
         return self._project_folder or user_config_dir()
 
-    def of_project(self, folder: Path | None) -> Self:
-        """Return the same settings with the folder of a project. None means the user's folder."""
+    def of_project(self, folder: Path | None, own_providers: frozenset[str] = frozenset()) -> Self:
+        """Return the same settings with the folder of a project. None means the user's folder.
+
+        `own_providers` are the providers whose address or key comes from the project's file.
+        """
         settings = self.model_copy()
         settings._project_folder = folder  # noqa: SLF001  (an object of this class)
+        settings._own_providers = own_providers  # noqa: SLF001
         return settings
+
+    def shares_account(self, provider: str) -> bool:
+        """Whether other projects may use the same account at the provider.
+
+        A key that was saved in the project is not considered.
+        """
+        return self._project_folder is not None and provider not in self._own_providers

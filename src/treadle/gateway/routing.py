@@ -9,7 +9,7 @@ from treadle.config.gateway import GatewayRoute
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.errors import ConfigError, TreadleError
-from treadle.gateway.apis import Api
+from treadle.gateway.apis import Api, Operation
 from treadle.gateway.models import EmbeddedServer, Listed, Models
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import CallRequest
@@ -40,6 +40,9 @@ Without this end, it is the address of Gemini's own API.
 
 _CLIENT_KEY = "the-key-of-the-client"
 """The placeholder for a provider's API key when the client sends its own API key."""
+
+_STORED_ANSWERS = ("previous_response_id", "conversation")
+"""Fields of a call that refer to answers which the provider keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +230,29 @@ class Router:
                 raise _unusable(error, provider) from error
             if provider != EMBEDDED:  # only `_connected` checks the name of the embedded model
                 self._endpoints[key] = endpoint
+        if own_key is None and _uses_stored_data(request):
+            self._refuse_shared_account(endpoint)
         if api is Api.GEMINI:
             native = endpoint.base_url.rstrip("/").removesuffix(_GEMINI_COMPATIBLE)
             endpoint = replace(endpoint, base_url=native)
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
         return replace(endpoint, model=model)
+
+    def _refuse_shared_account(self, endpoint: Endpoint) -> None:
+        """Raise RefusalError if other projects may use the same account at the provider."""
+        provider = endpoint.provider
+        if self._settings.shares_account(provider) and not saved_keys.find_for(
+            self._key_folder, provider, endpoint.base_url
+        ):
+            raise RefusalError(
+                f"Other projects may use the same account at {provider!r}, so this project cannot "
+                "use files, batches and answers that the provider keeps.",
+                hint=f"Save a key of {provider} in this project, or set api_key_env in its "
+                "config.toml.",
+                status=403,
+                code="shared_account",
+            )
 
     async def _connected(self, provider: str, model: str, *, with_key: bool) -> Endpoint:
         if provider == EMBEDDED:
@@ -248,6 +268,12 @@ class Router:
                 return unnamed
         env = self._env_with(provider, _CLIENT_KEY if with_key else None)
         return await endpoint_for(self._settings, env, provider, "")
+
+
+def _uses_stored_data(request: CallRequest) -> bool:
+    """Whether the call may read what an earlier call stored at the provider."""
+    stores = request.operation in {Operation.FILES, Operation.BATCHES}
+    return stores or any(request.body.values.get(name) for name in _STORED_ANSWERS)
 
 
 def _fits(name: str, route: GatewayRoute, request: CallRequest) -> bool:

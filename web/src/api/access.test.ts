@@ -1,9 +1,19 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { accessHeaders, accessProtocols, hasKey, takeKey } from "./access";
+import { accessHeaders, accessProtocols, chooseProject, hasKey, takeKey } from "./access";
 
 beforeEach(() => {
   localStorage.clear();
   history.replaceState(null, "", "/");
+});
+
+describe("the chosen project", () => {
+  it("is sent with requests and sockets until the person returns to the first one", () => {
+    chooseProject("alpha");
+    expect(accessHeaders()).toEqual({ "x-treadle-project": "alpha" });
+    expect(accessProtocols()).toEqual(["treadle", "treadle.project.alpha"]);
+    chooseProject(null);
+    expect([accessHeaders(), accessProtocols()]).toEqual([{}, []]);
+  });
 });
 
 describe("the key of the page", () => {
