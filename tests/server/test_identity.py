@@ -148,6 +148,17 @@ async def test_failed_attempts_of_an_address_are_limited(tmp_path: Path) -> None
         assert await server.status(X_Api_Key=new) == 200
 
 
+async def test_wrong_tokens_count_as_failed_attempts_without_their_text(tmp_path: Path) -> None:
+    async with identified(tmp_path) as server:
+        key = server.key(Scope.READ)
+        for number in range(MOST_FAILURES):
+            assert await server.status(Authorization=f"Bearer guess-of-a-token-{number}") == 401
+        assert await server.status(X_Treadle_Token="another-guess-of-a-token") == 429
+        assert await server.status(X_Treadle_Token=TOKEN) == 200
+        assert await server.status(X_Api_Key=key) == 429
+        assert "guess" not in str(server.store.audit.entries())
+
+
 async def test_repeated_wrong_key_counts_once(tmp_path: Path) -> None:
     async with identified(tmp_path) as server:
         key = server.key(Scope.READ)

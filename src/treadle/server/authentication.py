@@ -1,6 +1,7 @@
 """Finds the identity of a request by its token, key, cookie or connection."""
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
@@ -35,12 +36,12 @@ _PROJECT_SUBPROTOCOL = "treadle.project."
 _KEY_PARAMETER = re.compile(rb"(?:^|&)[\w-]+=" + KEY_PREFIX.encode() + rb"[\w-]{40}", re.ASCII)
 
 
-_FORWARDED = "x-forwarded-"
+_FORWARDED = b"x-forwarded-"
 _FORWARDING = frozenset({
-    "forwarded", "via", "x-real-ip", "x-client-ip", "client-ip", "true-client-ip", "x-remote-addr",
-    "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host",
-    "x-envoy-external-address",
-    "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
+    b"forwarded", b"via", b"x-real-ip", b"x-client-ip", b"client-ip", b"true-client-ip",
+    b"x-remote-addr", b"x-cluster-client-ip", b"x-original-forwarded-for",
+    b"x-original-host", b"x-envoy-external-address",
+    b"cf-connecting-ip", b"fastly-client-ip", b"fly-client-ip", b"x-azure-clientip",
 })  # fmt: skip
 """Headers that proxies add. A proxy on this machine may forward requests of other users."""
 
@@ -50,6 +51,9 @@ class Proven(NamedTuple):
 
     identity: Identity
     credential: Credential | None = None
+
+
+_OWN = {proof: Proven(own_identity(proof)) for proof in (Proof.LOCAL, Proof.TOKEN)}
 
 
 class Authentication:
@@ -68,12 +72,13 @@ class Authentication:
         A secret in a header takes precedence over a cookie, and a cookie over the connection.
         Raises RefusedError for an invalid key, and StoreError if the store fails.
         """
-        project = _take_project(scope, headers)
-        presented = self._credentials.take(scope)
+        names = {name for name, _ in scope["headers"]}
+        project = _take_project(scope, headers) if _may_name_project(scope, names) else None
+        presented = self._credentials.take(scope, names)
         address = client_address(scope)
         if presented.ticket is not None:
             return Proven(presented.ticket)
-        if _KEY_PARAMETER.search(scope["query_string"]):
+        if scope["query_string"] and _KEY_PARAMETER.search(scope["query_string"]):
             raise RefusedError(KEY_IN_ADDRESS)
         if presented.keys:
             if len(presented.keys) > 1 or presented.own is not None:
@@ -82,12 +87,17 @@ class Authentication:
             return await self._by_key(key, project, address)
         if presented.own is not None:
             return await self._own(presented.own, project)
-        secret = self._cookies.secret(headers)
+        secret = self._cookies.secret(headers) if b"cookie" in names else None
         if secret is not None and (proven := await self._by_session(secret, project, address)):
             _check_origin(scope, headers)
             set_session(scope, secret)
             return proven
-        return await self._own(Proof.LOCAL, project) if _is_own_peer(scope, headers) else None
+        if _is_own_peer(scope, names):
+            return await self._own(Proof.LOCAL, project)
+        for wrong in presented.others:
+            # No key has this form. The look-up counts the failed attempt.
+            await self._identities.owner(Credential.of(CredentialKind.KEY, wrong), address)
+        return None
 
     async def exporter(self, secret: str, address: str) -> Identity:
         """Return the sender of an export over gRPC, which can only send the token or a key.
@@ -125,7 +135,7 @@ class Authentication:
 
     async def _own(self, proof: Proof, project: str | None) -> Proven:
         if project is None:
-            return Proven(own_identity(proof))
+            return _OWN[proof]
         if not await self._identities.has_project(project):
             raise RefusedError(NO_ROLE)
         return Proven(own_identity(proof, project))
@@ -171,10 +181,15 @@ def _take_project(scope: Scope, headers: Headers) -> str | None:
     return named
 
 
-def _is_own_peer(scope: Scope, headers: Headers) -> bool:
+def _may_name_project(scope: Scope, names: AbstractSet[bytes]) -> bool:
+    return PROJECT_HEADER.encode() in names or scope["type"] == "websocket"
+
+
+def _is_own_peer(scope: Scope, names: AbstractSet[bytes]) -> bool:
     """Whether a process of this user sent the request directly and not through a proxy."""
     own = scope.get("state", {}).get(OWN_PEER) is True
-    return own and not any(
-        name in _FORWARDING or name.startswith(_FORWARDED)
-        for name in headers.keys()  # noqa: SIM118
+    return (
+        own
+        and names.isdisjoint(_FORWARDING)
+        and not any(name.startswith(_FORWARDED) for name in names)
     )

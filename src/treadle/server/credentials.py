@@ -13,6 +13,7 @@ import secrets
 import tempfile
 from base64 import b64decode
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,8 @@ KEY_HEADERS = frozenset({b"x-api-key", b"x-goog-api-key"})
 
 This key may be the token of the server or an API key of Treadle.
 """
+
+_SECRET_HEADERS = KEY_HEADERS | {HEADER, b"authorization"}
 
 SUBPROTOCOL = "treadle"
 """The WebSocket subprotocol that the server accepts.
@@ -59,8 +62,11 @@ class Presented:
     """The identity that requested a ticket for this download."""
     keys: frozenset[str] = frozenset()
     """All API keys of Treadle in the request, whether or not they are valid."""
-    has_others: bool = False
-    """Whether the request contains further secrets, such as the key of a provider."""
+    others: frozenset[str] = frozenset()
+    """Further secrets, such as the key of a provider, or a wrong token."""
+
+
+_NOTHING = Presented()
 
 
 class Credentials:
@@ -74,36 +80,42 @@ class Credentials:
         register(token)
         register(self.page_key)
 
-    def take(self, scope: Scope) -> Presented:
+    def take(self, scope: Scope, names: AbstractSet[bytes]) -> Presented:
         """Return the secrets of a request, and remove those of Treadle from `scope`.
 
-        The key of a provider stays, since the gateway forwards it.
+        `names` are the names of its headers. The key of a provider stays, since the gateway
+        forwards it.
         """
-        ticket = self.downloads.take(scope)
-        kept, own, keys, others = [], [], set(), False
-        for name, value in scope["headers"]:
-            secret = _secret(name, value)
-            proof = self.proof(secret) if secret else None
-            own.append(proof)
-            if secret.startswith(KEY_PREFIX):
-                keys.add(secret)
-            elif proof is None:
-                others = others or bool(secret)
-                if name != HEADER:
-                    kept.append((name, value))
+        ticket = self.downloads.take(scope) if scope["query_string"] else None
+        socket = scope["type"] == "websocket"
+        if not socket and names.isdisjoint(_SECRET_HEADERS):
+            return _NOTHING if ticket is None else Presented(ticket=ticket)
+        proofs: dict[str, Proof | None] = {}
+        kept = []
+        for header in scope["headers"]:
+            secret = _secret(*header) if header[0] in _SECRET_HEADERS else ""
+            if secret and secret not in proofs:
+                proofs[secret] = self.proof(secret)
+            own = secret.startswith(KEY_PREFIX) or proofs.get(secret) is not None
+            if not own and header[0] != HEADER:
+                kept.append(header)
         scope["headers"] = kept
-        if scope["type"] == "websocket":
+        if socket:
             offered = scope.get("subprotocols", [])
-            scope["subprotocols"] = [
-                name for name in offered if not name.startswith(SUBPROTOCOL_PREFIX)
-            ]
-            for name in offered:
-                if name.startswith(SUBPROTOCOL_PREFIX):
-                    secret = name.removeprefix(SUBPROTOCOL_PREFIX)
-                    own.append(self.proof(secret))
-                    if secret.startswith(KEY_PREFIX):
-                        keys.add(secret)
-        return Presented(next(filter(None, own), None), ticket, frozenset(keys), others)
+            given = [each for each in offered if each.startswith(SUBPROTOCOL_PREFIX)]
+            scope["subprotocols"] = [each for each in offered if each not in given]
+            for secret in (each.removeprefix(SUBPROTOCOL_PREFIX) for each in given):
+                proofs[secret] = self.proof(secret)
+        return Presented(
+            next((proof for proof in proofs.values() if proof is not None), None),
+            ticket,
+            frozenset(secret for secret in proofs if secret.startswith(KEY_PREFIX)),
+            frozenset(
+                secret
+                for secret, proof in proofs.items()
+                if proof is None and not secret.startswith(KEY_PREFIX)
+            ),
+        )
 
     def proof(self, secret: str) -> Proof | None:
         """Return what a secret proves: the token or the page key. Returns None for others."""

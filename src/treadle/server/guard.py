@@ -97,7 +97,7 @@ class Guard:
             return None if probe else foreign
         try:
             proven = await self._authentication.authenticate(scope, headers)
-            if proven is not None:
+            if proven is not None and proven.credential is not None:
                 await self._limits.admit_request(proven.identity)
         except RefusedError as error:
             return None if probe else error.refusal

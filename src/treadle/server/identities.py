@@ -11,7 +11,7 @@ from treadle.clock import Clock
 from treadle.errors import NotFoundError
 from treadle.identity.identity import DEFAULT_PROJECT, Identity, Proof
 from treadle.identity.records import Action, ApiKey, Invitation, User
-from treadle.identity.secret_values import shown_prefix, stored_hash
+from treadle.identity.secret_values import KEY_PREFIX, shown_prefix, stored_hash
 from treadle.identity.store import IdentityStore
 from treadle.identity.users import invalid_invitation
 from treadle.server.failed_attempts import FailedAttempts
@@ -44,12 +44,12 @@ class Credential:
     kind: CredentialKind
     hashed: str
     shown: str = field(compare=False)
-    """The beginning of an API key, for the audit log. It is empty for a session."""
+    """The beginning of an API key, for the audit log. It is empty for other secrets."""
 
     @classmethod
     def of(cls, kind: CredentialKind, secret: str) -> "Credential":
         """Return the credential of a secret."""
-        shown = f"{shown_prefix(secret)}…" if kind is CredentialKind.KEY else ""
+        shown = f"{shown_prefix(secret)}…" if secret.startswith(KEY_PREFIX) else ""
         return cls(kind, stored_hash(secret), shown)
 
 
@@ -95,7 +95,7 @@ class Identities:
         if owner is None:
             _add(self._invalid, credential, now + INVALID_SECONDS)
             if is_key:
-                await self.record_failure(f"{credential.kind} {credential.shown}", address)
+                await self.record_failure(f"{credential.kind} {credential.shown}".rstrip(), address)
         return owner
 
     async def current_owner(self, credential: Credential) -> Owner | None:
