@@ -1,6 +1,7 @@
 """The end of a server that receives SIGTERM, and the probes of load balancers."""
 
 import asyncio
+import contextlib
 import json
 import signal
 from pathlib import Path
@@ -60,6 +61,23 @@ async def test_running_turn_completes_before_the_end(repo: Path) -> None:
             released.set()
             ended = await served.ended(begun["request_id"])
             assert (ended["state"], ended["final"]["text"]) == ("done", "It adds.")
+
+
+async def test_streams_of_mcp_stay_open_until_the_server_refuses_connections(repo: Path) -> None:
+    parameters = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    parameters["clientInfo"] = {"name": "tests", "version": "1"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with serving(repo, **NOTICE) as served:
+        begun = await served.http.post("/mcp", headers=headers, json=message)
+        headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+        async with served.http.stream("GET", "/mcp", headers=headers) as answer:
+            assert answer.status_code == 200
+            await served.terminate()
+            with contextlib.suppress(httpx2.RemoteProtocolError):  # MCP ends it without an end
+                [line async for line in answer.aiter_lines()]
+        with pytest.raises(httpx2.ConnectError):
+            await served.http.get("/healthz", headers={"Connection": "close"})
 
 
 async def test_event_stream_ends_with_a_hint_to_reconnect(repo: Path) -> None:

@@ -1,7 +1,9 @@
 """What the server counts in all of its projects: requests, exports, gateway calls, tool calls."""
 
+import asyncio
 import time
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from fastapi.routing import APIRoute
@@ -38,6 +40,8 @@ class ServerMeasures:
         self.tool_calls = Histograms()
         """The seconds of each tool call by tool and outcome."""
         self.tool_names = Names()
+        self.changing: set[asyncio.Task[Any]] = set()
+        """The running requests that are not reads. A server that ends waits for them."""
 
 
 class ToolCallMeasures(Listener):
@@ -89,6 +93,9 @@ class RequestMeasures:
             return
         begin = time.perf_counter()
         status = 500
+        task = asyncio.current_task()
+        if task is not None and scope["method"] not in _READS:
+            self._measures.changing.add(task)
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -99,6 +106,7 @@ class RequestMeasures:
         try:
             await self._app(scope, receive, sending)
         finally:
+            self._measures.changing.discard(task)
             method = scope["method"] if scope["method"] in _METHODS else OTHER
             labels = (method, self._template(scope), str(status))
             self._measures.requests.observe(labels, time.perf_counter() - begin)
@@ -117,6 +125,7 @@ class RequestMeasures:
         return template or ("page" if is_of_page(scope["path"]) else OTHER)
 
 
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PREFIXES = (API_PREFIX, OTLP_PREFIX)
 """The prefixes of the routers. FastAPI leaves them out of the path of a route."""

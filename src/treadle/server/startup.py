@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Thread
 from types import FrameType
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -28,9 +29,9 @@ from treadle.server.current_project import ProjectServices
 from treadle.server.draining import Drain, DrainTimes, refuse_connections, wait_for_tasks
 from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.identity_services import IdentityServices, open_identity_services
+from treadle.server.measures import ServerMeasures
 from treadle.server.peers import PeerUsers
 from treadle.server.projects import Projects
-from treadle.session import SessionOutcome
 
 _GRACE_SECONDS = 1
 """Seconds after which a stopping server closes the connections that are still open.
@@ -199,9 +200,12 @@ class _Server(uvicorn.Server):
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         elif sig == signal.SIGTERM and not self.should_exit:
-            self._drains = self.should_exit = True
+            self._drains = True  # `should_exit` would break off the responses of MCP
         else:
             super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._drains
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -223,13 +227,16 @@ class _Server(uvicorn.Server):
                 connection.announce_end()
         projects: Projects[ProjectServices] = app.state.projects
 
-        def turns() -> list[asyncio.Task[SessionOutcome]]:
-            running = (each.server.turns.running() for each in projects.opened())
-            return [turn.task for turn in chain.from_iterable(running)]
+        measures: ServerMeasures = app.state.measures
 
-        left = await wait_for_tasks(turns, self._times)
+        def tasks() -> list[asyncio.Task[Any]]:
+            turns = (each.server.turns.running() for each in projects.opened())
+            return [*measures.changing, *(turn.task for turn in chain.from_iterable(turns))]
+
+        left = await wait_for_tasks(tasks, self._times)
         await refuse_connections(sockets)
         drain.end_streams()
+        self.should_exit = True
         self.config.timeout_graceful_shutdown = max(_GRACE_SECONDS, round(left))
 
 
