@@ -116,8 +116,10 @@ _ERRORS_OF_RUNS = f"""
         FROM (VALUES {{}}) AS ids
     ) AS runs CROSS JOIN spans s ON s.id = first CROSS JOIN traces t ON t.id = s.trace"""
 _NEWEST_FAILING = """
-    SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = ? AND errors > 0
-    ORDER BY start_us DESC LIMIT 1"""
+    SELECT column1, (
+        SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = column1 AND errors > 0
+        ORDER BY start_us DESC LIMIT 1
+    ) FROM (VALUES {}) AS ids"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +171,18 @@ def threads_page(
 ) -> Page[ThreadSummary]:
     """Return a page of the threads that match the query, sorted by last activity by default."""
 
-    def summary(row: Sequence[Any]) -> ThreadSummary:
-        models, labels = _divided(connection.execute(_NAMES_OF_THREAD, (row[1],)))
-        thread = THREAD_SUMMARY.read(row, models=models, labels=labels, error=None)
-        if not thread.sums.errors:
-            return thread
-        (run,) = connection.execute(_NEWEST_FAILING, (row[1],)).fetchone()
-        return thread._replace(error=_errors(connection, [run]).get(run))
+    def summaries(rows: Sequence[Sequence[Any]]) -> Iterator[ThreadSummary]:
+        threads = []
+        for row in rows:
+            models, labels = _divided(connection.execute(_NAMES_OF_THREAD, (row[1],)))
+            threads.append(THREAD_SUMMARY.read(row, models=models, labels=labels, error=None))
+        failed = [row[1] for row, each in zip(rows, threads, strict=True) if each.sums.errors]
+        runs = dict(select(connection, _NEWEST_FAILING, [(thread,) for thread in failed]))
+        errors = _errors(connection, list(runs.values()))
+        for row, each in zip(rows, threads, strict=True):
+            yield each._replace(error=errors.get(runs.get(row[1])))
 
-    return _page(connection, _THREADS, query, lambda rows: map(summary, rows), **part)
+    return _page(connection, _THREADS, query, summaries, **part)
 
 
 def _errors(connection: Connection, runs: Sequence[object]) -> dict[object, ListedError]:

@@ -205,10 +205,12 @@ def _total(connection: Connection, query: Query, read: int, *, more: bool) -> in
     """
     if not more:
         return read
+    if query.of(Field.TEXT):
+        return None
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     if source.exact:
         return source.count
-    if source.count > _COUNTED or query.of(Field.TEXT):
+    if source.count > _COUNTED:
         return None
     where = conditions(source, query)
     statement = f"SELECT count(*) FROM {source.spans.text} WHERE {where.text}"

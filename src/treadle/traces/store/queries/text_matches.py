@@ -55,9 +55,14 @@ def text_matches(connection: Connection, query: Query, *, walked: bool) -> TextM
     if walked and (count := _common(connection, found)):
         found = Sql("+words.texts MATCH ?", (match,))
         return TextMatches(tables, count, joined([found, *checks]), used)
-    # OFFSET prevents that the planner walks over all texts to find the newest match.
+    # The common table expression prevents that the planner walks over all texts to find the newest
+    # match. With the order inside, it joins the spans of the page only.
     where = joined([found, *checks])
-    rows = f"SELECT words.rowid FROM texts words WHERE {where.text} OFFSET 0"
+    rows = (
+        "WITH found AS MATERIALIZED"
+        f" (SELECT words.rowid FROM texts words WHERE {where.text})"
+        " SELECT rowid FROM found ORDER BY rowid DESC OFFSET 0"
+    )
     tables = Sql(f"({rows}) words CROSS JOIN spans s ON s.id = words.rowid", where.values)
     return TextMatches(tables, _counted(connection, found), joined([]), used)
 
