@@ -91,7 +91,7 @@ _ROOT_OF_RUN = """
 _TRACES_OF_RUN = "SELECT trace_id FROM traces WHERE run_id = ?"
 _NAMES_OF_THREAD = """
     SELECT facet, value
-    FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC LIMIT 100)
+    FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC, id DESC LIMIT 100)
     CROSS JOIN traces INDEXED BY traces_of_run USING (run_id)
     CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = traces.id
     WHERE facet IN ('model', 'label')
@@ -118,7 +118,7 @@ _ERRORS_OF_RUNS = f"""
 _NEWEST_FAILING = """
     SELECT column1, (
         SELECT run_id FROM runs INDEXED BY runs_of_thread WHERE thread_id = column1 AND errors > 0
-        ORDER BY start_us DESC LIMIT 1
+        ORDER BY start_us DESC, id DESC LIMIT 1
     ) FROM (VALUES {}) AS ids"""
 
 
