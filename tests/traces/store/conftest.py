@@ -1,4 +1,4 @@
-"""The engines on which the tests of the trace store run."""
+"""A store of the tests of the trace store, on each engine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,38 +6,26 @@ from uuid import uuid4
 
 import pytest
 
-from tests.engines import PostgresServer
-from treadle.database import PostgresAddress, StoreAddress
+from tests.engines import NewAddress, PostgresServer
+from treadle.database import PostgresAddress
 from treadle.traces import TraceStore
 
-ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)]
+
+@pytest.fixture
+def store(new_address: NewAddress) -> Iterator[TraceStore]:
+    """A new store on each engine."""
+    opened = TraceStore.open(new_address())
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")
 def shared_database(postgres: PostgresServer) -> str:
-    """The address of a database in which each test has a project of its own.
-
-    A new project needs a third of the files of a new database.
-    """
+    """A database for the projects of several tests: a project needs fewer files than a database."""
     return postgres.new_database()
 
 
-def new_project(database: str, folder: Path) -> PostgresAddress:
-    """Return the address of a new store in a database."""
-    return PostgresAddress(database, f"p{uuid4().hex[:20]}", "traces", folder)
-
-
-@pytest.fixture(params=ENGINES)
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> StoreAddress:
-    """The address of a new store on each engine."""
-    if request.param == "sqlite":
-        return tmp_path / "traces.db"
-    return new_project(request.getfixturevalue("shared_database"), tmp_path)
-
-
 @pytest.fixture
-def store(address: StoreAddress) -> Iterator[TraceStore]:
-    """A new store on each engine."""
-    opened = TraceStore.open(address)
-    yield opened
-    opened.close()
+def postgres_address(shared_database: str, tmp_path: Path) -> PostgresAddress:
+    """The address of a new store in PostgreSQL."""
+    return PostgresAddress(shared_database, f"p{uuid4().hex[:20]}", "traces", tmp_path)

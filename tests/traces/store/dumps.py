@@ -1,5 +1,6 @@
 """What the tables of a store hold, comparable whatever the order in which it was written."""
 
+import sqlite3
 from collections.abc import Sequence
 
 from treadle.database import Connection
@@ -18,7 +19,8 @@ _TABLES = {
     "same calls": "SELECT t.trace_id, s.span_id, o.span_id FROM spans s"
     " JOIN traces t ON t.id = s.trace JOIN spans o ON o.id = s.same_as",
     "contents": f"SELECT trace_id, span_id, data {_NAMED} JOIN contents ON contents.id = spans.id",
-    "texts": f"SELECT trace_id, span_id, texts.* {_NAMED} JOIN texts ON texts.rowid = spans.id",
+    "texts": f"SELECT trace_id, span_id, texts.name, texts.input, texts.output {_NAMED}"
+    " JOIN texts ON texts.rowid = spans.id",
     "blobs": "SELECT hash, media_type, size FROM blobs",
     "uses": f"SELECT trace_id, span_id, hash {_NAMED} JOIN blob_uses ON blob_uses.span = spans.id",
     "traces": "SELECT trace_id, own_run, own_thread, run_id, rooted, start_us, last_us,"
@@ -37,7 +39,6 @@ _COUNTED = (
     "spans",
     "contents",
     "texts",
-    "texts_docsize",
     "span_labels",
     "span_properties",
     "blob_uses",
@@ -49,19 +50,22 @@ def dump(store: TraceStore, words: Sequence[str] = ()) -> dict[str, list[str]]:
     with store.reader() as connection:
         found = {name: _rows(connection, statement) for name, statement in _TABLES.items()}
         for word in words:
-            statement = f"SELECT trace_id, span_id {_NAMED} JOIN texts ON texts.rowid = spans.id"
-            found[f"search {word}"] = _rows(connection, f"{statement} WHERE texts MATCH '{word}'")
+            statement = f"SELECT trace_id, span_id {_NAMED} JOIN texts w ON w.rowid = spans.id"
+            found[f"search {word}"] = _rows(connection, f"{statement} WHERE w.texts MATCH ?", word)
         sizes = {
             table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in _COUNTED
         }
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert sizes["contents"] == sizes["texts"] == sizes["texts_docsize"] == sizes["spans"]
+        if isinstance(connection, sqlite3.Connection):
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            indexed = connection.execute("SELECT count(*) FROM texts_docsize").fetchone()[0]
+            assert indexed == sizes["texts"]
+    assert sizes["contents"] == sizes["texts"] == sizes["spans"]
     assert sizes["blob_uses"] == len(found["uses"])
     assert sizes["span_labels"] == len(found["labels"])
     assert sizes["span_properties"] == len(found["named"])
     return found
 
 
-def _rows(connection: Connection, statement: str) -> list[str]:
-    return sorted(map(repr, connection.execute(statement)))
+def _rows(connection: Connection, statement: str, *values: str) -> list[str]:
+    return sorted(map(repr, connection.execute(statement, values)))

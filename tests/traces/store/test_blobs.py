@@ -3,10 +3,8 @@
 import base64
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,13 +19,6 @@ from treadle.traces.store.results import Blob
 RANDOM = random.Random(5)
 PNG = b"\x89PNG\r\n\x1a\n" + RANDOM.randbytes(5_000)
 ENCODED = base64.b64encode(PNG).decode()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    opened = TraceStore.open(tmp_path / "traces.db")
-    yield opened
-    opened.close()
 
 
 def stored(store: TraceStore) -> tuple[int, int]:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.store.conftest import new_project
 from tests.traces.store.contract import Contract, Engine
 from treadle.database import StoreAddress
 from treadle.traces import TraceStore
@@ -32,8 +31,8 @@ class TestSqlite(Contract):
 
 class TestPostgres(Contract):
     @pytest.fixture
-    def engine(self, tmp_path: Path, shared_database: str) -> Iterator[Engine]:
-        yield from opened_again(new_project(shared_database, tmp_path))
+    def engine(self, postgres_address: StoreAddress) -> Iterator[Engine]:
+        yield from opened_again(postgres_address)
 
     @pytest.mark.slow
     def test_spans_that_all_start_at_once_are_all_kept(self, store: TraceStore) -> None:

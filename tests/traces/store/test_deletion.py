@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
@@ -19,7 +20,8 @@ IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
+def file_store(tmp_path: Path) -> Iterator[TraceStore]:
+    """A new store in a SQLite file."""
     opened = TraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
@@ -61,11 +63,11 @@ def whole_files(store: TraceStore) -> bytes:
     "gone", [{"threads": ["thread1"]}, {"runs": ["run2", "run3"]}, {"traces": ["t2", "t3", "no"]}]
 )
 def test_what_is_deleted_leaves_everything_as_if_it_had_never_come(
-    store: TraceStore, tmp_path: Path, gone: dict[str, list[str]]
+    new_address: NewAddress, gone: dict[str, list[str]]
 ) -> None:
+    store, other = TraceStore.open(new_address()), TraceStore.open(new_address())
     for number in range(6):
         store.write(a_trace(number)).result()
-    other = TraceStore.open(tmp_path / "other" / "traces.db")
     for number in (0, 1, 4, 5):
         other.write(a_trace(number)).result()
 
@@ -74,22 +76,25 @@ def test_what_is_deleted_leaves_everything_as_if_it_had_never_come(
     assert (deleted.spans, deleted.traces) == (12, 2)
     assert deleted.bytes > 0
     assert dump(store, ["question"]) == dump(other, ["question"])
+    store.close()
     other.close()
 
 
-def test_deleted_words_are_no_longer_in_the_files(store: TraceStore) -> None:
+def test_deleted_words_are_no_longer_in_the_files(file_store: TraceStore) -> None:
     word = "xylophonist"
     for number in range(40):
         secret = word if number == 20 else "plain"
-        store.write([replace(one, end_us=None) for one in a_trace(number, word=secret)]).result()
-        store.write(a_trace(number, word=secret)).result()
-    assert word.encode() in whole_files(store)
-    assert dump(store, [word])[f"search {word}"] != []
+        file_store.write(
+            [replace(one, end_us=None) for one in a_trace(number, word=secret)]
+        ).result()
+        file_store.write(a_trace(number, word=secret)).result()
+    assert word.encode() in whole_files(file_store)
+    assert dump(file_store, [word])[f"search {word}"] != []
 
-    store.delete(traces=["t20"])
+    file_store.delete(traces=["t20"])
 
-    assert word.encode() not in whole_files(store)
-    assert b"label 21 plain" in whole_files(store)
+    assert word.encode() not in whole_files(file_store)
+    assert b"label 21 plain" in whole_files(file_store)
 
 
 def test_an_attachment_stays_while_something_uses_it(store: TraceStore) -> None:
@@ -138,38 +143,38 @@ def test_old_traces_are_pruned_by_their_end(store: TraceStore) -> None:
     assert store.prune(before_us=limit) == Deleted(0, 0, 0)
 
 
-def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: TraceStore) -> None:
+def test_the_oldest_traces_are_pruned_until_the_rest_fits(file_store: TraceStore) -> None:
     for number in range(300):
-        store.write(a_trace(number)).result()
-    with store.reader() as connection:
+        file_store.write(a_trace(number)).result()
+    with file_store.reader() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         (size,) = connection.execute("PRAGMA page_size").fetchone()
 
-    assert store.prune(max_bytes=pages * size) == Deleted(0, 0, 0)
-    would = store.prune(max_bytes=pages * size // 2, dry_run=True)
-    seen = store.preview_prune(before_us=a_trace(5)[0].start_us, max_bytes=pages * size // 2)
+    assert file_store.prune(max_bytes=pages * size) == Deleted(0, 0, 0)
+    would = file_store.prune(max_bytes=pages * size // 2, dry_run=True)
+    seen = file_store.preview_prune(before_us=a_trace(5)[0].start_us, max_bytes=pages * size // 2)
     assert Deleted(seen.spans, seen.traces, seen.bytes) == would
-    deleted = store.prune(max_bytes=pages * size // 2)
+    deleted = file_store.prune(max_bytes=pages * size // 2)
 
     assert deleted == would
     assert 130 <= deleted.traces <= 170
-    with store.reader() as connection:
+    with file_store.reader() as connection:
         (oldest,) = connection.execute("SELECT min(start_us) FROM traces").fetchone()
     assert oldest == a_trace(deleted.traces)[0].start_us
-    assert (store.folder / "traces.db").stat().st_size < pages * size * 2 // 3
+    assert (file_store.folder / "traces.db").stat().st_size < pages * size * 2 // 3
 
 
 def test_what_a_crash_left_of_deleted_words_goes_with_the_next_deletion(
-    store: TraceStore, monkeypatch: pytest.MonkeyPatch
+    file_store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = "xylophonist"
     for number in range(4):
-        store.write(a_trace(number, word=word if number == 1 else "")).result()
+        file_store.write(a_trace(number, word=word if number == 1 else "")).result()
     with monkeypatch.context() as patch:
         patch.setattr(Deleter, "_clean", lambda _: None)
-        store.delete(traces=["t1"])
-    assert word.encode() in whole_files(store)
+        file_store.delete(traces=["t1"])
+    assert word.encode() in whole_files(file_store)
 
-    assert store.delete(traces=["unknown"]) == Deleted(0, 0, 0)
+    assert file_store.delete(traces=["unknown"]) == Deleted(0, 0, 0)
 
-    assert word.encode() not in whole_files(store)
+    assert word.encode() not in whole_files(file_store)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from tests.traces.store.dumps import dump
+from treadle.database import StoreAddress
 from treadle.events.types import Usage
 from treadle.spans.span import ANALYST_LABEL, BUDGET_LABEL, Span, SpanKind
 from treadle.traces import TraceStore
@@ -27,8 +29,8 @@ CALL = replace(
 STEP = replace(span("step", "root", kind=SpanKind.AGENT), labels=("alpha", "beta"))
 
 
-def stored(folder: Path, spans: Sequence[Span]) -> TraceStore:
-    store = TraceStore.open(folder / "traces.db")
+def stored(address: StoreAddress, spans: Sequence[Span]) -> TraceStore:
+    store = TraceStore.open(address)
     for one in spans:
         store.write([one]).result()
     return store
@@ -41,9 +43,9 @@ def costs(store: TraceStore) -> dict[str, float | None]:
 
 @pytest.mark.parametrize("order", list(permutations((ROOT, STEP, CALL))))
 def test_cost_of_a_label_includes_the_calls_below_the_root(
-    tmp_path: Path, order: Sequence[Span]
+    new_address: NewAddress, order: Sequence[Span]
 ) -> None:
-    with closing(stored(tmp_path, order)) as store:
+    with closing(stored(new_address(), order)) as store:
         assert costs(store)["beta"] == 0.5
         assert costs(store)["alpha"] is None
         found = store.spans(parse_query("label:beta", now_us=0)).data
@@ -54,8 +56,8 @@ def test_cost_of_a_label_includes_the_calls_below_the_root(
         }
 
 
-def test_late_root_gives_each_changed_span_a_new_revision(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, (CALL, STEP))) as store:
+def test_late_root_gives_each_changed_span_a_new_revision(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), (CALL, STEP))) as store:
         before = store.changes(None).newest
         store.write([ROOT]).result()
         changed = [each.span_id for each in store.changes(before).spans]
@@ -65,15 +67,15 @@ def test_late_root_gives_each_changed_span_a_new_revision(tmp_path: Path) -> Non
         assert store.changes(before).spans == ()
 
 
-def test_labels_that_treadle_sets_are_not_inherited(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, (ROOT, CALL))) as store:
+def test_labels_that_treadle_sets_are_not_inherited(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), (ROOT, CALL))) as store:
         assert costs(store)[f"{BUDGET_LABEL}team"] is None
         assert costs(store)[ANALYST_LABEL] is None
 
 
-def test_labels_of_a_late_root_replace_those_of_the_earlier_one(tmp_path: Path) -> None:
+def test_labels_of_a_late_root_replace_those_of_the_earlier_one(new_address: NewAddress) -> None:
     earlier = replace(span("first"), labels=("gamma",))
-    with closing(stored(tmp_path, (earlier, CALL))) as store:
+    with closing(stored(new_address(), (earlier, CALL))) as store:
         assert costs(store)["gamma"] == 0.5
         store.write([ROOT]).result()
         assert (costs(store)["gamma"], costs(store)["beta"]) == (None, 0.5)
@@ -82,22 +84,25 @@ def test_labels_of_a_late_root_replace_those_of_the_earlier_one(tmp_path: Path) 
         assert set(costs(store)) == {"gamma"}
 
 
-def test_labels_of_a_missing_parent_are_not_inherited(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, (STEP, CALL))) as store:
+def test_labels_of_a_missing_parent_are_not_inherited(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), (STEP, CALL))) as store:
         assert costs(store)["beta"] is None
 
 
-def test_stored_span_keeps_its_own_labels(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, (CALL, ROOT))) as store:
+def test_stored_span_keeps_its_own_labels(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), (CALL, ROOT))) as store:
         assert store.span(CALL.trace_id, "call") == CALL
 
 
 def test_spans_of_an_earlier_version_inherit_labels(tmp_path: Path) -> None:
     root = replace(ROOT, labels=("beta",))
     (tmp_path / "alone").mkdir()
-    with closing(stored(tmp_path, (root, CALL))) as store:
+    with closing(stored(tmp_path / "traces.db", (root, CALL))) as store:
         expected = dump(store)
-    with closing(stored(tmp_path / "alone", (root,))) as store, store.reader() as alone:
+    with (
+        closing(stored(tmp_path / "alone" / "traces.db", (root,))) as store,
+        store.reader() as alone,
+    ):
         kept = alone.execute("SELECT * FROM rollups WHERE dimension = 'label'").fetchone()
     with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
         connection.execute("UPDATE spans SET labels = NULL WHERE span_id = 'call'")

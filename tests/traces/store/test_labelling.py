@@ -2,12 +2,13 @@
 
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.engines import NewAddress
 from tests.spans.runs import span
 from tests.traces.store.dumps import dump
+from treadle.database import StoreAddress
 from treadle.events.types import Usage
 from treadle.spans.span import REPOSITORY_LABEL, Span, SpanKind, SpanReference
 from treadle.traces import TraceStore
@@ -24,8 +25,8 @@ CALL = replace(
 TRACE = ROOT.trace_id
 
 
-def stored(folder: Path, *spans: Span) -> TraceStore:
-    store = TraceStore.open(folder / "traces.db")
+def stored(address: StoreAddress, *spans: Span) -> TraceStore:
+    store = TraceStore.open(address)
     for one in spans:
         store.write([one]).result()
     return store
@@ -36,9 +37,9 @@ def labels(store: TraceStore) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("what", ["threads", "runs", "traces"])
-def test_label_of_a_run_is_that_of_all_its_spans(tmp_path: Path, what: str) -> None:
+def test_label_of_a_run_is_that_of_all_its_spans(new_address: NewAddress, what: str) -> None:
     ids = {"threads": "t", "runs": "r", "traces": TRACE}
-    with closing(stored(tmp_path, ROOT, CALL)) as store:
+    with closing(stored(new_address(), ROOT, CALL)) as store:
         assert store.label(**{what: [ids[what]]}, add=["good"], at_us=1) == 1  # type: ignore[arg-type]
 
         assert labels(store) == {"root": ("good",), "call": ("draft", "good")}
@@ -49,17 +50,17 @@ def test_label_of_a_run_is_that_of_all_its_spans(tmp_path: Path, what: str) -> N
         assert labels(store) == {"root": (), "call": ()}
 
 
-def test_label_of_a_span_belongs_to_this_span(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, ROOT, CALL)) as store:
+def test_label_of_a_span_belongs_to_this_span(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), ROOT, CALL)) as store:
         spans = [SpanReference(TRACE, "call"), SpanReference(TRACE, "unknown")]
         assert store.label(spans=spans, add=["slow"], remove=["draft"], at_us=1) == 1
 
         assert labels(store) == {"root": (), "call": ("slow",)}
 
 
-def test_version_that_arrives_later_does_not_undo_an_edit(tmp_path: Path) -> None:
+def test_version_that_arrives_later_does_not_undo_an_edit(new_address: NewAddress) -> None:
     running = replace(CALL, end_us=None)
-    with closing(stored(tmp_path, ROOT, running)) as store:
+    with closing(stored(new_address(), ROOT, running)) as store:
         spans = [SpanReference(TRACE, "call")]
         store.label(spans=spans, add=["slow"], remove=["draft"], at_us=1)
         store.label(spans=spans, add=["checked"], remove=["slow"], at_us=2)
@@ -72,24 +73,23 @@ def test_version_that_arrives_later_does_not_undo_an_edit(tmp_path: Path) -> Non
         assert kept.end_us == CALL.end_us
 
 
-def test_edited_labels_are_stored_as_if_they_had_been_recorded(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, ROOT, CALL)) as store:
+def test_edited_labels_are_stored_as_if_they_had_been_recorded(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), ROOT, CALL)) as store:
         store.label(runs=["r"], add=["good"], at_us=1)
         versions = [each for name in ("root", "call") if (each := store.span(TRACE, name))]
         edited = dump(store)
-    (tmp_path / "other").mkdir()
-    with closing(stored(tmp_path / "other", *versions)) as store:
+    with closing(stored(new_address(), *versions)) as store:
         assert dump(store) == edited
 
 
-def test_labels_that_treadle_sets_cannot_be_edited(tmp_path: Path) -> None:
+def test_labels_that_treadle_sets_cannot_be_edited(new_address: NewAddress) -> None:
     own = f"{REPOSITORY_LABEL}x"
-    with closing(stored(tmp_path, replace(ROOT, labels=(own,)))) as store:
+    with closing(stored(new_address(), replace(ROOT, labels=(own,)))) as store:
         assert store.label(runs=["r"], add=["budget:team"], remove=[own], at_us=1) == 0
 
 
-def test_edit_announces_a_new_revision(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, ROOT)) as store:
+def test_edit_announces_a_new_revision(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), ROOT)) as store:
         before = store.changes(None).newest
         announced: list[int] = []
         store.on_commit(announced.append)

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.otlp import test_log_records as records
 from tests.spans.otlp.exports import PARENT, SPAN, TRACE, as_json, read_json, span
 from tests.spans.otlp.exports import request as span_request
 from tests.traces.store.test_span_merge import written
+from treadle.database import StoreAddress
 from treadle.spans import span_versions
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_log_json
@@ -43,8 +45,8 @@ ROOT = of_spans(span(spanId=PARENT, name="run", attributes={"user.id": "alice"})
 ARRIVALS = [FINISHED, UNFINISHED, ROOT, *(one for each in EVENTS for one in of_logs(each))]
 
 
-def stored(folder: Path, batches: list[list[Span]]) -> Span:
-    store = TraceStore.open(folder / "traces.db")
+def stored(address: StoreAddress, batches: list[list[Span]]) -> Span:
+    store = TraceStore.open(address)
     try:
         for batch in batches:
             store.write(batch).result()
@@ -57,13 +59,15 @@ def stored(folder: Path, batches: list[list[Span]]) -> Span:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_order_of_logs_and_spans_does_not_matter(data: st.DataObject) -> None:
+def test_order_of_logs_and_spans_does_not_matter(
+    new_address: NewAddress, data: st.DataObject
+) -> None:
     again = data.draw(st.lists(st.sampled_from(ARRIVALS), max_size=4), "again")
     shuffled = data.draw(st.permutations([*ARRIVALS, *again]), "shuffled")
     cuts = sorted(data.draw(st.sets(st.integers(1, len(shuffled))), "cuts"))
     batches = [shuffled[start:end] for start, end in pairwise([0, *cuts, len(shuffled)])]
 
-    assert written(batches) == written([ARRIVALS])
+    assert written(new_address, batches) == written(new_address, [ARRIVALS])
 
 
 def check_whole(found: Span) -> None:
@@ -75,40 +79,40 @@ def check_whole(found: Span) -> None:
     assert "treadle.from_logs" not in found.attributes
 
 
-def test_logs_may_arrive_after_their_span(tmp_path: Path) -> None:
-    check_whole(stored(tmp_path, [[FINISHED], *([one] for e in EVENTS for one in of_logs(e))]))
+def test_logs_may_arrive_after_their_span(new_address: NewAddress) -> None:
+    check_whole(stored(new_address(), [[FINISHED], *([one] for e in EVENTS for one in of_logs(e))]))
 
 
-def test_logs_may_arrive_before_their_span(tmp_path: Path) -> None:
-    check_whole(stored(tmp_path, [of_logs(*EVENTS[1:]), of_logs(EVENTS[0]), [FINISHED]]))
+def test_logs_may_arrive_before_their_span(new_address: NewAddress) -> None:
+    check_whole(stored(new_address(), [of_logs(*EVENTS[1:]), of_logs(EVENTS[0]), [FINISHED]]))
 
 
-def test_repeated_span_keeps_the_messages_of_logs(tmp_path: Path) -> None:
-    check_whole(stored(tmp_path, [[UNFINISHED], of_logs(*EVENTS), [FINISHED], [FINISHED]]))
+def test_repeated_span_keeps_the_messages_of_logs(new_address: NewAddress) -> None:
+    check_whole(stored(new_address(), [[UNFINISHED], of_logs(*EVENTS), [FINISHED], [FINISHED]]))
 
 
-def test_messages_without_their_span_are_an_unfinished_call(tmp_path: Path) -> None:
-    found = stored(tmp_path, [of_logs(*EVENTS), of_logs(*EVENTS)])
+def test_messages_without_their_span_are_an_unfinished_call(new_address: NewAddress) -> None:
+    found = stored(new_address(), [of_logs(*EVENTS), of_logs(*EVENTS)])
     assert found.status is SpanStatus.UNFINISHED
     assert found.attributes["treadle.from_logs"] is True
     assert len(found.events) == 3
     assert json.loads(found.output or "")[0]["content"] == "Ho"
 
 
-def test_endless_logs_for_one_span_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_logs_for_one_span_are_cut(
+    new_address: NewAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(span_versions, "EVENTS_LIMIT", 5)
     endless = [records.record("gen_ai.user.message", {"content": f"{n}"}, at=n) for n in range(20)]
     for first in ([FINISHED], of_logs(EVENTS[0])):
-        folder = tmp_path / first[0].name
-        folder.mkdir()
-        found = stored(folder, [first, *([one] for e in endless for one in of_logs(e))])
+        found = stored(new_address(), [first, *([one] for e in endless for one in of_logs(e))])
         assert len(found.events) == 5
         assert found.attributes["treadle.messages_cut"] is True
 
 
-def test_messages_of_the_span_itself_are_kept(tmp_path: Path) -> None:
+def test_messages_of_the_span_itself_are_kept(new_address: NewAddress) -> None:
     own = replace(FINISHED, input='[{"role": "user", "content": "own"}]')
-    found = stored(tmp_path, [[own], of_logs(*EVENTS)])
+    found = stored(new_address(), [[own], of_logs(*EVENTS)])
     assert found.input == own.input
     assert json.loads(found.output or "")[0]["content"] == "Ho"
 

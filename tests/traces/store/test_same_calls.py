@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.naive_counts import naive_counted
 from tests.spans.naive_pairs import key_of, naive_pairs, naive_uncounted
 from tests.traces.store.dumps import dump
+from treadle.database import StoreAddress
 from treadle.display.trace_tree import view_trace
 from treadle.events.types import Usage
 from treadle.spans.span import SameCall, Span, SpanKind, SpanReference, SpanStatus
@@ -63,8 +65,8 @@ RECORDED = call(
 )
 
 
-def stored(folder: Path, spans: Sequence[Span]) -> TraceStore:
-    store = TraceStore.open(folder / "traces.db")
+def stored(address: StoreAddress, spans: Sequence[Span]) -> TraceStore:
+    store = TraceStore.open(address)
     for one in spans:
         store.write([one]).result()
     return store
@@ -78,9 +80,9 @@ def counted_in(store: TraceStore) -> set[tuple[str, str]]:
     "order", [(EXPORTED, RECORDED), (RECORDED, EXPORTED)], ids=["client first", "gateway first"]
 )
 def test_call_with_two_records_counts_once_for_the_client(
-    tmp_path: Path, order: Sequence[Span]
+    new_address: NewAddress, order: Sequence[Span]
 ) -> None:
-    with closing(stored(tmp_path, order)) as store:
+    with closing(stored(new_address(), order)) as store:
         totals = store.summary().sums.totals
         assert (totals.spans, totals.model_calls, totals.cost) == (2, 1, 0.25)
         assert counted_in(store) == {("client", "call")}
@@ -99,10 +101,10 @@ def test_call_with_two_records_counts_once_for_the_client(
     ids=["nothing known", "no cost", "another cost", "answered by the cache"],
 )
 def test_figures_of_the_gateway_count_if_the_client_states_others(
-    tmp_path: Path, exported: dict[str, Any], recorded: dict[str, Any]
+    new_address: NewAddress, exported: dict[str, Any], recorded: dict[str, Any]
 ) -> None:
     spans = [replace(EXPORTED, **exported), replace(RECORDED, **recorded)]
-    with closing(stored(tmp_path, spans)) as store:
+    with closing(stored(new_address(), spans)) as store:
         assert counted_in(store) == {("gateway", "call")}
         assert store.summary().sums.totals.cost == spans[1].cost
 
@@ -121,8 +123,10 @@ def test_figures_of_the_gateway_count_if_the_client_states_others(
     ],
     ids=str,
 )
-def test_records_of_a_call_may_lack_some_values(tmp_path: Path, changes: dict[str, Any]) -> None:
-    with closing(stored(tmp_path, [replace(EXPORTED, **changes), RECORDED])) as store:
+def test_records_of_a_call_may_lack_some_values(
+    new_address: NewAddress, changes: dict[str, Any]
+) -> None:
+    with closing(stored(new_address(), [replace(EXPORTED, **changes), RECORDED])) as store:
         assert store.summary().sums.totals.model_calls == 1
 
 
@@ -153,17 +157,17 @@ NEAR_MISSES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changes", NEAR_MISSES.values(), ids=NEAR_MISSES)
-def test_near_misses_are_two_calls(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_near_misses_are_two_calls(new_address: NewAddress, changes: dict[str, Any]) -> None:
     changed = replace(EXPORTED, **changes)
     recorded = RECORDED
     if changes.get("start_us", 0) > START:
         changed = replace(changed, end_us=changes["start_us"] + SECOND)
-    with closing(stored(tmp_path, [changed, recorded])) as store:
+    with closing(stored(new_address(), [changed, recorded])) as store:
         assert store.summary().sums.totals.model_calls == 2
         assert [each.same_call for each in store.spans().data] == [None, None]
 
 
-def test_calls_with_a_constant_id_are_matched_by_answer_and_time(tmp_path: Path) -> None:
+def test_calls_with_a_constant_id_are_matched_by_answer_and_time(new_address: NewAddress) -> None:
     spans = [
         replace(one, span_id=f"c{number}", start_us=one.start_us + number, output=output)
         for number in range(4)
@@ -171,21 +175,21 @@ def test_calls_with_a_constant_id_are_matched_by_answer_and_time(tmp_path: Path)
         for one in (EXPORTED, RECORDED)
     ]
     random.Random(7).shuffle(spans)
-    with closing(stored(tmp_path, spans)) as store:
+    with closing(stored(new_address(), spans)) as store:
         assert counted_in(store) == {("client", f"c{number}") for number in range(4)}
 
 
-def test_call_within_the_client_span_is_not_removed_twice(tmp_path: Path) -> None:
+def test_call_within_the_client_span_is_not_removed_twice(new_address: NewAddress) -> None:
     inner = replace(RECORDED, trace_id="client", span_id="inner", parent_id="call")
-    with closing(stored(tmp_path, [EXPORTED, inner])) as store:
+    with closing(stored(new_address(), [EXPORTED, inner])) as store:
         assert counted_in(store) == {("client", "inner")}
         assert [each.same_call for each in store.spans().data] == [None, None]
 
 
-def test_only_the_innermost_span_of_the_client_is_matched(tmp_path: Path) -> None:
+def test_only_the_innermost_span_of_the_client_is_matched(new_address: NewAddress) -> None:
     framework = replace(EXPORTED, span_id="framework", start_us=START + 1_000)
     client = replace(EXPORTED, parent_id="framework")
-    with closing(stored(tmp_path, [RECORDED, framework])) as store:
+    with closing(stored(new_address(), [RECORDED, framework])) as store:
         assert counted_in(store) == {("client", "framework")}
         store.write([client]).result()
         assert counted_in(store) == {("client", "call")}
@@ -193,8 +197,8 @@ def test_only_the_innermost_span_of_the_client_is_matched(tmp_path: Path) -> Non
         assert listed["framework"] is None
 
 
-def test_trace_of_the_other_record_names_the_counted_span(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, [EXPORTED, RECORDED])) as store:
+def test_trace_of_the_other_record_names_the_counted_span(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), [EXPORTED, RECORDED])) as store:
         view = view_trace(store.trace("gateway"))
         skeleton = store.skeleton("gateway")
         (run,) = store.runs(parse_query("run:gateway", now_us=0)).data
@@ -209,8 +213,8 @@ def test_trace_of_the_other_record_names_the_counted_span(tmp_path: Path) -> Non
     assert same == SameCall(SpanReference("client", "call"), counted=False)
 
 
-def test_match_gives_both_records_a_new_revision(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, [EXPORTED])) as store:
+def test_match_gives_both_records_a_new_revision(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), [EXPORTED])) as store:
         before = store.changes(None).newest
         store.write([RECORDED]).result()
         assert {each.trace_id for each in store.changes(before).spans} == {"client", "gateway"}
@@ -219,8 +223,8 @@ def test_match_gives_both_records_a_new_revision(tmp_path: Path) -> None:
         assert {each.trace_id for each in store.changes(before).spans} == {"client"}
 
 
-def test_deleted_record_lets_the_other_one_count(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, [EXPORTED, RECORDED])) as store:
+def test_deleted_record_lets_the_other_one_count(new_address: NewAddress) -> None:
+    with closing(stored(new_address(), [EXPORTED, RECORDED])) as store:
         store.delete(traces=["client"])
         assert counted_in(store) == {("gateway", "call")}
         assert store.summary().sums.totals.cost == 0.25
@@ -228,13 +232,12 @@ def test_deleted_record_lets_the_other_one_count(tmp_path: Path) -> None:
         assert left.same_call is None
 
 
-def test_failed_call_with_two_records_is_one_fault_of_the_client(tmp_path: Path) -> None:
+def test_failed_call_with_two_records_is_one_fault_of_the_client(new_address: NewAddress) -> None:
     failed: dict[str, Any] = {"output": None, "status": SpanStatus.ERROR, "error": "refused"}
     client = call("client", **failed)
     gateway = call("gateway", resource=GATEWAY, **failed)
-    for number, order in enumerate(permutations((client, gateway))):
-        (tmp_path / str(number)).mkdir()
-        with closing(stored(tmp_path / str(number), order)) as store:
+    for order in permutations((client, gateway)):
+        with closing(stored(new_address(), order)) as store:
             faults = {each.trace_id: each.sums.faults for each in store.runs().data}
             assert faults == {"client": 1, "gateway": 0}
             store.delete(traces=["client"])
@@ -242,7 +245,7 @@ def test_failed_call_with_two_records_is_one_fault_of_the_client(tmp_path: Path)
 
 
 def test_store_of_an_earlier_version_is_matched(tmp_path: Path) -> None:
-    with closing(stored(tmp_path, [EXPORTED, RECORDED])) as store:
+    with closing(stored(tmp_path / "traces.db", [EXPORTED, RECORDED])) as store:
         expected = dump(store)
     with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
         connection.execute("DROP INDEX spans_by_response_key")
@@ -265,7 +268,7 @@ def test_store_of_an_earlier_version_is_matched(tmp_path: Path) -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_identical_parallel_calls_are_never_merged(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    new_address: NewAddress, data: st.DataObject
 ) -> None:
     number = data.draw(st.integers(1, 12), label="calls")
     with_ids = data.draw(st.booleans(), label="with ids")
@@ -277,7 +280,7 @@ def test_identical_parallel_calls_are_never_merged(
         other = replace(one, trace_id=f"gateway{at}", resource=GATEWAY)
         spans += [one, replace(other, start_us=start + lead, end_us=start + SECOND - tail)]
     order = data.draw(st.permutations(spans))
-    with closing(stored(tmp_path_factory.mktemp("store"), order)) as store:
+    with closing(stored(new_address(), order)) as store:
         calls = store.summary().sums.totals.model_calls
         pairs = {each.trace_id: each.same_call for each in store.spans(limit=100).data}
     assert number <= calls <= 2 * number
@@ -326,11 +329,11 @@ def records(draw: st.DrawFn) -> list[Span]:
 
 @given(spans=records(), seed=st.randoms(use_true_random=False))
 def test_every_order_of_arrival_gives_the_same_sums(
-    tmp_path_factory: pytest.TempPathFactory, spans: list[Span], seed: random.Random
+    new_address: NewAddress, spans: list[Span], seed: random.Random
 ) -> None:
     waiting = [*spans, *seed.sample(spans, seed.randrange(len(spans)))]
     seed.shuffle(waiting)
-    with closing(TraceStore.open(tmp_path_factory.mktemp("a") / "traces.db")) as store:
+    with closing(TraceStore.open(new_address())) as store:
         while waiting:
             size = seed.randint(1, len(waiting))
             store.write(waiting[:size]).result()
@@ -342,7 +345,7 @@ def test_every_order_of_arrival_gives_the_same_sums(
         listed = {(each.trace_id, each.span_id): each.same_call for each in store.spans().data}
         total = store.summary().sums.totals
         counted = counted_in(store)
-    with closing(TraceStore.open(tmp_path_factory.mktemp("b") / "traces.db")) as store:
+    with closing(TraceStore.open(new_address())) as store:
         store.write(spans).result()
         assert dump(store) == rows
     innermost = naive_counted(kept)

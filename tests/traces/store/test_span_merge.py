@@ -1,17 +1,17 @@
 """In whatever order, how often and in which batches spans prepare: the store is the same."""
 
 import random
-import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise, permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import NewAddress
 from tests.spans.naive_counts import naive_counted
 from tests.spans.runs import span
 from tests.traces.store.dumps import dump
@@ -64,25 +64,24 @@ def versions(draw: st.DrawFn) -> Span:
     )
 
 
-def written(batches: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+def written(new_address: NewAddress, batches: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
+    with closing(TraceStore.open(new_address())) as store:
         for batch in batches:
             store.write(batch).result()
-        rows = dump(store, WORDS)
-        store.close()
-    return rows
+        return dump(store, WORDS)
 
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), arriving=st.lists(versions(), min_size=1, max_size=14))
-def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: list[Span]) -> None:
+def test_the_order_of_arrival_leaves_no_trace(
+    new_address: NewAddress, data: st.DataObject, arriving: list[Span]
+) -> None:
     again = data.draw(st.lists(st.sampled_from(arriving), max_size=4), "again")
     shuffled = data.draw(st.permutations([*arriving, *again]), "shuffled")
     cuts = sorted(data.draw(st.sets(st.integers(1, len(shuffled))), "cuts"))
     batches = [shuffled[start:end] for start, end in pairwise([0, *cuts, len(shuffled)])]
 
-    assert written(batches) == written([arriving])
+    assert written(new_address, batches) == written(new_address, [arriving])
 
 
 def expected(kept: Sequence[Span]) -> list[int]:
@@ -108,13 +107,14 @@ SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors,
 
 @settings(max_examples=40, deadline=None)
 @given(arriving=st.lists(versions(), min_size=1, max_size=14))
-def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
+def test_the_sums_are_those_of_the_kept_versions(
+    new_address: NewAddress, arriving: list[Span]
+) -> None:
     best: dict[tuple[str, str], Span] = {}
     for one in arriving:
         key = (one.trace_id, one.span_id)
         best[key] = more_complete(best.get(key, one), one)
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address())) as store:
         for one in arriving:
             store.write([one]).result()
         kept = {key: store.span(*key) for key in best}
@@ -132,7 +132,6 @@ def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
                     f"SELECT trace_id, start_us, last_us, {SUMS} FROM traces"
                 )
             }
-        store.close()
 
     assert kept == best
     assert all(found == expected(list(best.values())) for found in sums.values())
@@ -145,29 +144,27 @@ def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(arriving=st.lists(versions(), min_size=1, max_size=14), gone=st.sampled_from(["t1", "t2"]))
-def test_a_deleted_trace_leaves_no_trace(arriving: list[Span], gone: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+def test_a_deleted_trace_leaves_no_trace(
+    new_address: NewAddress, arriving: list[Span], gone: str
+) -> None:
+    with closing(TraceStore.open(new_address())) as store:
         for one in arriving:
             store.write([one]).result()
         store.delete(traces=[gone])
         rows = dump(store, WORDS)
-        store.close()
 
-    assert rows == written([[one for one in arriving if one.trace_id != gone]])
+    assert rows == written(new_address, [[one for one in arriving if one.trace_id != gone]])
 
 
-def counted(spans: Sequence[Span]) -> tuple[int, int, int]:
+def counted(new_address: NewAddress, spans: Sequence[Span]) -> tuple[int, int, int]:
     """Model calls, input tokens and billionths of a dollar of everything."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address())) as store:
         for one in spans:
             store.write([one]).result()
         with store.reader() as connection:
             found = connection.execute(
                 "SELECT sum(model_calls), sum(input_tokens), sum(cost_nano) FROM threads"
             ).fetchone()
-        store.close()
     return found[0], found[1], found[2]
 
 
@@ -177,41 +174,41 @@ def call(span_id: str, parent_id: str | None, tokens: int = 10) -> Span:
     )
 
 
-def test_a_model_call_within_a_model_call_counts_once() -> None:
+def test_a_model_call_within_a_model_call_counts_once(new_address: NewAddress) -> None:
     client, gateway, provider = (
         call("client", None),
         call("gateway", "client"),
         call("p", "gateway"),
     )
 
-    assert counted([client]) == (1, 10, 500_000_000)
-    assert counted([client, gateway, provider]) == (1, 10, 500_000_000)
-    assert counted([provider, client, gateway]) == (1, 10, 500_000_000)
-    assert counted([provider, client]) == (2, 20, 1_000_000_000)
+    assert counted(new_address, [client]) == (1, 10, 500_000_000)
+    assert counted(new_address, [client, gateway, provider]) == (1, 10, 500_000_000)
+    assert counted(new_address, [provider, client, gateway]) == (1, 10, 500_000_000)
+    assert counted(new_address, [provider, client]) == (2, 20, 1_000_000_000)
 
 
-def test_a_parent_counts_again_when_its_child_turns_out_to_be_something_else() -> None:
+def test_a_parent_counts_again_when_its_child_turns_out_to_be_something_else(
+    new_address: NewAddress,
+) -> None:
     child = replace(call("child", "client"), end_us=None)
     finished = replace(span("child", "client"), kind=SpanKind.TOOL)
 
-    assert counted([call("client", None), child, finished]) == (1, 10, 500_000_000)
+    assert counted(new_address, [call("client", None), child, finished]) == (1, 10, 500_000_000)
 
 
-def test_calls_that_are_each_others_or_their_own_parents_count() -> None:
-    assert counted([call("a", "a")]) == (1, 10, 500_000_000)
-    assert counted([call("a", "b"), call("b", "a")]) == (2, 20, 1_000_000_000)
+def test_calls_that_are_each_others_or_their_own_parents_count(new_address: NewAddress) -> None:
+    assert counted(new_address, [call("a", "a")]) == (1, 10, 500_000_000)
+    assert counted(new_address, [call("a", "b"), call("b", "a")]) == (2, 20, 1_000_000_000)
 
 
-def test_cents_add_up_exactly() -> None:
+def test_cents_add_up_exactly(new_address: NewAddress) -> None:
     calls = [replace(call(f"c{number}", None), cost=0.1) for number in range(1_000)]
 
-    assert counted(calls[:10])[2] == 1_000_000_000
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    assert counted(new_address, calls[:10])[2] == 1_000_000_000
+    with closing(TraceStore.open(new_address())) as store:
         store.write(calls).result()
         with store.reader() as connection:
             (cost,) = connection.execute("SELECT cost_nano FROM threads").fetchone()
-        store.close()
     assert cost == 100_000_000_000
 
 
@@ -230,15 +227,19 @@ STACK = (
 
 @pytest.mark.parametrize("order", list(permutations(STACK)), ids=str)
 @pytest.mark.slow
-def test_call_recorded_twice_counts_once_in_every_order(order: tuple[Span, ...]) -> None:
-    assert counted(order) == (1, 10, 500_000_000)
+def test_call_recorded_twice_counts_once_in_every_order(
+    new_address: NewAddress, order: tuple[Span, ...]
+) -> None:
+    assert counted(new_address, order) == (1, 10, 500_000_000)
 
 
-def test_call_recorded_twice_counts_once_when_the_middle_arrives_last() -> None:
+def test_call_recorded_twice_counts_once_when_the_middle_arrives_last(
+    new_address: NewAddress,
+) -> None:
     client, http, socket, step, gateway = STACK
-    assert counted([client, gateway]) == (2, 20, 1_000_000_000)
-    assert counted([gateway, client, step, http, socket]) == (1, 10, 500_000_000)
-    assert counted([socket, gateway, http, step, client]) == (1, 10, 500_000_000)
+    assert counted(new_address, [client, gateway]) == (2, 20, 1_000_000_000)
+    assert counted(new_address, [gateway, client, step, http, socket]) == (1, 10, 500_000_000)
+    assert counted(new_address, [socket, gateway, http, step, client]) == (1, 10, 500_000_000)
 
 
 @pytest.mark.parametrize(
@@ -251,88 +252,97 @@ def test_call_recorded_twice_counts_once_when_the_middle_arrives_last() -> None:
         {"operation": "evaluate"},
     ],
 )
-def test_calls_with_work_of_another_kind_between_both_count(between: dict[str, Any]) -> None:
+def test_calls_with_work_of_another_kind_between_both_count(
+    new_address: NewAddress, between: dict[str, Any]
+) -> None:
     outer, inner = call("outer", None), call("inner", "http")
     spans = [outer, wrapper("middle", "outer", **between), wrapper("http", "middle"), inner]
-    assert counted(spans) == (2, 20, 1_000_000_000)
-    assert counted(spans[::-1]) == (2, 20, 1_000_000_000)
+    assert counted(new_address, spans) == (2, 20, 1_000_000_000)
+    assert counted(new_address, spans[::-1]) == (2, 20, 1_000_000_000)
 
 
-def test_outer_call_counts_when_no_inner_one_knows_its_tokens() -> None:
+def test_outer_call_counts_when_no_inner_one_knows_its_tokens(new_address: NewAddress) -> None:
     unknown = replace(call("gateway", "http"), tokens=Usage(), cost=None)
     spans = [call("client", None, tokens=30), wrapper("http", "client"), unknown]
     for order in permutations(spans):
-        assert counted(order) == (1, 30, 500_000_000)
+        assert counted(new_address, order) == (1, 30, 500_000_000)
     known = replace(unknown, tokens=Usage(input=7), end_us=unknown.start_us + 9, cost=0.0)
-    assert counted([*spans, known]) == (1, 7, 0)
+    assert counted(new_address, [*spans, known]) == (1, 7, 0)
 
 
-def test_every_attempt_within_one_call_counts() -> None:
+def test_every_attempt_within_one_call_counts(new_address: NewAddress) -> None:
     failed = replace(call("one", "client"), tokens=Usage(), cost=None, status=SpanStatus.ERROR)
-    assert counted([call("client", None), failed, call("two", "client")])[:2] == (2, 10)
+    assert counted(new_address, [call("client", None), failed, call("two", "client")])[:2] == (
+        2,
+        10,
+    )
 
 
-def test_embedding_within_a_model_call_is_another_call() -> None:
+def test_embedding_within_a_model_call_is_another_call(new_address: NewAddress) -> None:
     embedding = replace(call("embedding", "http", tokens=3), kind=SpanKind.EMBEDDING)
     spans = [call("client", None), wrapper("http", "client"), embedding]
-    assert counted(spans) == counted(spans[::-1]) == (2, 13, 1_000_000_000)
+    assert (
+        counted(new_address, spans) == counted(new_address, spans[::-1]) == (2, 13, 1_000_000_000)
+    )
     twice = replace(embedding, span_id="gateway", parent_id="embedding")
     both = [*spans, twice]
-    assert counted(both) == counted(both[::-1]) == (2, 13, 1_000_000_000)
+    assert counted(new_address, both) == counted(new_address, both[::-1]) == (2, 13, 1_000_000_000)
 
 
 def failed(span_id: str, parent_id: str | None = None) -> Span:
     return replace(span(span_id, parent_id, kind=SpanKind.TOOL), status=SpanStatus.ERROR)
 
 
-def faults(spans: Sequence[Span], deleted: Sequence[str] = ()) -> tuple[int, int]:
+def faults(
+    new_address: NewAddress, spans: Sequence[Span], deleted: Sequence[str] = ()
+) -> tuple[int, int]:
     """Faults and failed spans in the summary, after these traces were deleted."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address())) as store:
         for one in spans:
             store.write([one]).result()
         store.delete(traces=deleted)
         sums = store.summary().sums
-        store.close()
     return sums.faults, sums.errors
 
 
-def test_exception_that_passes_through_three_spans_is_one_fault_in_every_order() -> None:
+def test_exception_that_passes_through_three_spans_is_one_fault_in_every_order(
+    new_address: NewAddress,
+) -> None:
     chain = (failed("run"), failed("agent", "run"), failed("tool", "agent"))
     for order in permutations(chain):
-        assert faults(order) == (1, 3)
-    assert faults([*chain, failed("other", "agent")]) == (2, 4)
-    assert faults([chain[0], span("agent", "run"), chain[2]]) == (2, 2)
-    assert faults([failed("own", "own")]) == (1, 1)
+        assert faults(new_address, order) == (1, 3)
+    assert faults(new_address, [*chain, failed("other", "agent")]) == (2, 4)
+    assert faults(new_address, [chain[0], span("agent", "run"), chain[2]]) == (2, 2)
+    assert faults(new_address, [failed("own", "own")]) == (1, 1)
 
 
-def test_parent_is_a_fault_while_its_child_has_not_failed() -> None:
+def test_parent_is_a_fault_while_its_child_has_not_failed(new_address: NewAddress) -> None:
     running = replace(span("tool", "run", kind=SpanKind.TOOL), end_us=None)
     running = replace(running, status=SpanStatus.UNFINISHED)
-    assert faults([failed("run"), running]) == (1, 1)
-    assert faults([failed("run"), running, failed("tool", "run")]) == (1, 2)
-    assert faults([running, failed("tool", "run"), failed("run"), failed("tool", "run")]) == (1, 2)
+    assert faults(new_address, [failed("run"), running]) == (1, 1)
+    assert faults(new_address, [failed("run"), running, failed("tool", "run")]) == (1, 2)
+    assert faults(
+        new_address, [running, failed("tool", "run"), failed("run"), failed("tool", "run")]
+    ) == (1, 2)
 
 
-def test_embedding_without_a_price_is_unpriced() -> None:
+def test_embedding_without_a_price_is_unpriced(new_address: NewAddress) -> None:
     embedding = replace(call("e", None), kind=SpanKind.EMBEDDING, cost=None)
     trace = totals([embedding])
     assert (trace.model_calls, trace.unpriced, trace.unmetered) == (1, 1, 0)
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address())) as store:
         store.write([embedding]).result()
         summary = store.summary()
         (run,) = store.runs().data
-        store.close()
     assert run.sums.totals == summary.sums.totals == trace
 
 
-def test_wrapper_that_turns_out_to_be_a_tool_makes_two_calls() -> None:
+def test_wrapper_that_turns_out_to_be_a_tool_makes_two_calls(new_address: NewAddress) -> None:
     http = replace(wrapper("http", "client"), end_us=None)
     spans = [call("client", None), http, call("gateway", "http")]
-    assert counted(spans) == (1, 10, 500_000_000)
+    assert counted(new_address, spans) == (1, 10, 500_000_000)
     tool = replace(span("http", "client"), kind=SpanKind.TOOL)
-    assert counted([*spans, tool]) == (2, 20, 1_000_000_000)
+    assert counted(new_address, [*spans, tool]) == (2, 20, 1_000_000_000)
 
 
 @st.composite
@@ -365,11 +375,12 @@ def layered(draw: st.DrawFn) -> list[Span]:
 
 @settings(max_examples=60, deadline=None)
 @given(spans=layered(), seed=st.randoms(use_true_random=False))
-def test_sums_and_root_are_the_same_everywhere(spans: list[Span], seed: random.Random) -> None:
+def test_sums_and_root_are_the_same_everywhere(
+    new_address: NewAddress, spans: list[Span], seed: random.Random
+) -> None:
     calls = naive_counted(spans)
     expected = [one for one in spans if (one.trace_id, one.span_id) in calls]
-    with tempfile.TemporaryDirectory() as folder:
-        store = TraceStore.open(Path(folder) / "traces.db")
+    with closing(TraceStore.open(new_address())) as store:
         waiting = [*spans, *seed.sample(spans, seed.randrange(len(spans)))]
         seed.shuffle(waiting)
         while waiting:
@@ -385,7 +396,6 @@ def test_sums_and_root_are_the_same_everywhere(spans: list[Span], seed: random.R
             (root,) = connection.execute(
                 "SELECT span_id FROM traces JOIN spans ON spans.id = traces.root"
             ).fetchone()
-        store.close()
     sums = totals(trace.spans)
     tokens = sum(one.tokens.input or 0 for one in expected)
     assert (sums.model_calls, sums.tokens.input or 0) == (len(expected), tokens)
