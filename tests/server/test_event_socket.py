@@ -12,6 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests.server.serving import Served, serving
 from tests.server.test_ui import until
 from treadle.events import EventBus
+from treadle.identity.identity import own_identity
 from treadle.server.draining import Drain
 from treadle.server.event_log import EventLog
 from treadle.server.routes.events import events_by_socket
@@ -96,5 +97,6 @@ async def test_client_that_leaves_before_accept_is_not_a_fault() -> None:
 
     async with EventLog(EventBus()) as log:
         server = cast("ServerState", SimpleNamespace(log=log))
-        await events_by_socket(WebSocket({"type": "websocket"}, receive, send), server, Drain())
+        socket = WebSocket({"type": "websocket"}, receive, send)
+        await events_by_socket(socket, server, Drain(), own_identity())
     assert asked == []

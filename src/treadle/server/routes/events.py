@@ -11,11 +11,13 @@ from fastapi import APIRouter, Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
+from treadle.identity.identity import Scope
 from treadle.server.current_project import CurrentServer
 from treadle.server.draining import CurrentDrain, Drain
 from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import json_responses
+from treadle.server.request_identity import CurrentIdentity
 from treadle.server.state import ServerState
 
 router = APIRouter(tags=["events"])
@@ -39,6 +41,7 @@ class _EventStream(StreamingResponse):
 async def events(
     server: CurrentServer,
     drain: CurrentDrain,
+    identity: CurrentIdentity,
     *,
     request_id: UUID | None = None,
     after: Annotated[int | None, Query(ge=0)] = None,
@@ -58,9 +61,11 @@ async def events(
     then connects again.
 
     With `approve`, the client states that a person follows the stream and answers approval
-    questions at `/approvals`. `page` is an id that an open page chose for itself. While the stream
+    questions at `/approvals`. It has no effect for a sender who may not answer them.
+    `page` is an id that an open page chose for itself. While the stream
     lasts, that page receives the event `UiRequested` and answers it at `/ui`.
     """
+    approve = approve and identity.may(Scope.WRITE)
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
         _stream(server, drain, start, request_id, approve=approve, page=page),
@@ -73,6 +78,7 @@ async def events_by_socket(
     socket: WebSocket,
     server: CurrentServer,
     drain: CurrentDrain,
+    identity: CurrentIdentity,
     *,
     after: Annotated[int | None, Query(ge=0)] = None,
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
@@ -87,6 +93,7 @@ async def events_by_socket(
     "after", "next"}`, or `{"type": "alive"}` after 15 seconds without an event. The server ignores
     messages from the client.
     """
+    approve = approve and identity.may(Scope.WRITE)
     if after is None:
         after = server.log.newest  # the client also gets events published during the handshake
     await socket.accept()
