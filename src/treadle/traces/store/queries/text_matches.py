@@ -64,7 +64,8 @@ def text_matches(connection: Connection, query: Query, *, walked: bool) -> TextM
         " SELECT rowid FROM found ORDER BY rowid DESC OFFSET 0"
     )
     tables = Sql(f"({rows}) words CROSS JOIN spans s ON s.id = words.rowid", where.values)
-    return TextMatches(tables, _counted(connection, found), joined([]), used)
+    candidates = Sql("words.texts @@ treadle.words_query(?)", (match,))  # without phrases
+    return TextMatches(tables, _counted(connection, candidates), joined([]), used)
 
 
 def _counted(connection: Connection, found: Sql) -> int:
