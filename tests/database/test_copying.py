@@ -86,7 +86,7 @@ def test_a_copy_has_the_same_rows_and_assigns_the_next_number(
 ) -> None:
     source, target = pair
     before = contents(source)
-    counts = copy_database(source, target, writers={}, shown=ignore)
+    counts = copy_database(source, target, shown=ignore)
     assert counts == {"owners": 8, "things": 4_990, "parts": 7 * 256, "last": 1}
     assert contents(target) == before == contents(source)
     with target.transaction() as connection:
@@ -108,7 +108,7 @@ def test_an_interrupted_copy_is_continued(pair: tuple[Database, Database]) -> No
     for ended in range(20):  # noqa: B007  (`stop` reads it)
         steps = 0
         try:
-            copy_database(source, target, writers={}, shown=stop)
+            copy_database(source, target, shown=stop)
         except KeyboardInterrupt:
             assert "copy" in (target.examine() or "")
         else:
@@ -124,7 +124,7 @@ def test_a_target_with_other_data_is_refused(pair: tuple[Database, Database]) ->
         connection.execute("UPDATE last SET number = 1")
     before = contents(target)
     with pytest.raises(UsageError, match="already has data"):
-        copy_database(source, target, writers={}, shown=ignore)
+        copy_database(source, target, shown=ignore)
     assert contents(target) == before
 
 
@@ -136,8 +136,8 @@ def test_a_source_that_changes_during_a_copy_is_reported(pair: tuple[Database, D
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        copy_database(source, target, writers={}, shown=stop)
+        copy_database(source, target, shown=stop)
     with source.transaction() as connection:
         connection.execute("UPDATE things SET text = 'changed' WHERE number = 1")
     with pytest.raises(StoreError, match=r"table things of .* differs"):
-        copy_database(source, target, writers={}, shown=ignore)
+        copy_database(source, target, shown=ignore)

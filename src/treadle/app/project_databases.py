@@ -42,6 +42,8 @@ def copy_project(source: Stores, target: Stores, shown: Shown) -> Mapping[str, M
     An interrupted copy is continued. Stores that `source` does not have are left out. Raises
     UsageError if the target has other data, and StoreError if a copy differs from its source.
     """
+    from treadle.traces.store.migrations import SCHEMA as SPANS
+
     copied: dict[str, Mapping[str, int]] = {}
     for reading, writing in zip(
         project_databases(source),
@@ -51,8 +53,16 @@ def copy_project(source: Stores, target: Stores, shown: Shown) -> Mapping[str, M
         if not reading.exists:
             continue
         with reading, writing:
-            copied[reading.schema.records] = copy_database(
-                reading, writing, writers={"texts": _insert_texts}, shown=shown
+            copied[reading.schema.records] = (
+                copy_database(
+                    reading,
+                    writing,
+                    shown=shown,
+                    writers={"texts": _insert_texts},
+                    prepare=_prepare_writer,
+                )
+                if reading.schema is SPANS
+                else copy_database(reading, writing, shown=shown)
             )
     return copied
 
@@ -70,6 +80,12 @@ def wrong_span_sums(stores: Stores) -> list[str]:
         database.read(connection, _RECOUNT_SECONDS),
     ):
         return wrong_sums(connection)
+
+
+def _prepare_writer(connection: Connection) -> None:
+    from treadle.traces.store.engines import engine_of
+
+    engine_of(connection).prepare_writer(connection)
 
 
 def _insert_texts(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:

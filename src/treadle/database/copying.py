@@ -69,12 +69,14 @@ def copy_database(
     source: Database,
     target: Database,
     *,
-    writers: Mapping[str, Writer],
     shown: Shown,
+    writers: Mapping[str, Writer] | None = None,
+    prepare: Callable[[Connection], None] | None = None,
 ) -> Mapping[str, int]:
     """Copy all rows of `source` into `target`, and return the number of rows of each table.
 
-    `writers` has the tables that need a special way of writing. Raises UsageError if the target has
+    `writers` has the tables that need a special way of writing. `prepare` receives the connection
+    that writes before the first row. Raises UsageError if the target has
     other data, and StoreError if the databases differ at the end or cannot be used.
     """
     tables = tables_of(source.schema)
@@ -82,8 +84,10 @@ def copy_database(
     with reading.snapshot() as read, target.hold("copy") as held, target.use() as write:
         if not held:
             raise UsageError(f"Another process copies into {target.name} at present.")
-        copy = _Copy(reading, read, writing, write, writers, shown)
+        copy = _Copy(reading, read, writing, write, writers or {}, shown)
         is_resumed = copy.begin(tables)
+        if prepare is not None:
+            prepare(write)
         for table in tables:
             copy.copy_table(table)
         copy.compare(tables, again=is_resumed)
