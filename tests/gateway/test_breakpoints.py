@@ -151,12 +151,11 @@ async def test_breakpoints_hold_matching_calls(
 
 
 async def test_breakpoints_survive_a_restart_unlike_held_calls(
-    tmp_path: Path, both_stores: Stores
+    tmp_path: Path,
 ) -> None:
-    address = both_stores.breakpoints
     async with FakeProvider() as provider, httpx2.AsyncClient() as own:
         config = settings(provider)
-        async with running(tmp_path, config, breakpoints=address) as gateway:
+        async with running(tmp_path, config) as gateway:
             points = gateway.gateway.breakpoints
             kept = await points.add(labels=("l",), timeout=60.0, on_expiry="refuse")
             gone = await points.add(model="x")
@@ -175,7 +174,7 @@ async def test_breakpoints_survive_a_restart_unlike_held_calls(
             with pytest.raises(NotFoundError):
                 await points.remove(gone.id)
         await asyncio.gather(calling, return_exceptions=True)
-        async with running(tmp_path, config, breakpoints=address) as gateway:
+        async with running(tmp_path, config) as gateway:
             assert gateway.gateway.breakpoints.all() == [changed]
             (after,) = gateway.gateway.breakpoints.held()
             with pytest.raises(UsageError, match="is no longer held: its state is lost"):

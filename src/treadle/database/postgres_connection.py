@@ -204,7 +204,11 @@ class Pool:
             raise sqlite3.OperationalError("the setting is not a valid address") from None
         adapt(raw)
         # The server releases the locks of a machine that disappears, instead of waiting for hours.
-        raw.execute(_SERVER_LIMITS)
+        try:
+            raw.execute(_SERVER_LIMITS)
+        except BaseException:
+            raw.close()
+            raise
         return raw
 
     def _assign(
