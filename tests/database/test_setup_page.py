@@ -23,7 +23,7 @@ def test_statements_of_the_page_set_up_a_role_and_a_database(
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         for statement in "".join(blocks).split(";\n"):
             if statement.strip():
-                connection.execute(re.sub(r"\btreadle\b", name, statement))  # type: ignore[arg-type]
+                connection.execute(re.sub(r"\btreadle\b", name, statement))
     stores = Stores(tmp_path, postgres.url(name, user=name))
     with open_database(stores.ui, NOTES) as database:
         add(database, "one")
