@@ -12,7 +12,7 @@ from tests.traces.store.queries.random_spans import random_query, random_sort, r
 from treadle.errors import UsageError
 from treadle.traces import TraceStore
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
-from treadle.traces.store.queries import conditions, span_pages, span_sources
+from treadle.traces.store.queries import conditions, span_pages, span_sources, text_matches
 from treadle.traces.store.results import ListedSpan
 
 SEEDS = st.integers(0, 1 << 32)
@@ -40,7 +40,7 @@ def test_pages_are_the_same_where_there_is_much_of_everything(
         patch.setattr(span_pages, "_LOOKED_AT", 4)
         patch.setattr(span_pages, "_COUNTED", 3)
         patch.setattr(span_sources, "_COUNTED_IN_RANGE", 3)
-        patch.setattr(span_sources, "_COUNTED_MATCHES", 3)
+        patch.setattr(text_matches, "_COUNTED_MATCHES", 3)
         patch.setattr(span_sources, "_SIFTED", 1)
         patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
         patch.setattr(conditions, "_FEW_VALUES", 1)
