@@ -89,3 +89,17 @@ def test_sums_are_exact_after_two_processes_wrote_the_same_spans(
             ).fetchone()
         assert revisions == 120
         assert newest <= written.changes(None).newest
+
+
+def test_deletion_removes_the_rows_from_the_pages_of_the_tables(
+    postgres_address: PostgresAddress,
+) -> None:
+    with closing(TraceStore.open(postgres_address)) as store:
+        store.write(overlapping(0)).result()
+        store.delete(traces=[f"t{number}" for number in range(7)])
+
+        with store.reader() as connection:
+            sizes = connection.execute(
+                "SELECT pg_relation_size('spans'::regclass), pg_relation_size('texts'::regclass)"
+            ).fetchone()
+        assert sizes == (0, 0)

@@ -126,7 +126,15 @@ class PostgresEngine(Engine):
         return int(size)
 
     def clean(self, do: Callable[[Job[Any]], Any]) -> None:
-        """Mark the space of deleted rows as free."""
+        """Remove deleted rows from the tables and their indexes.
+
+        The write-ahead log of the server, its replicas and its backups can still contain them.
+        """
+        do(_vacuum)
 
 
 POSTGRES = PostgresEngine()
+
+
+def _vacuum(connection: Connection) -> None:
+    connection.execute(f"VACUUM {', '.join((*_COPIED, 'segments', 'segment_columns'))}")
