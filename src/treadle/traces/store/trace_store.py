@@ -1,4 +1,4 @@
-"""The store of spans in a SQLite file.
+"""The store of spans in a SQLite file or in PostgreSQL.
 
 One thread commits waiting spans in groups. Each reader has a deadline. A version of a span that is
 less complete than the stored one changes nothing, so spans may arrive in any order and repeatedly.
@@ -90,7 +90,7 @@ _CHANGES = """
 
 
 class TraceStore(SpanReader):
-    """Stores spans in a SQLite file. Written spans are readable at once.
+    """Stores spans in a SQLite file or in PostgreSQL. Written spans are readable at once.
 
     Any operating-system thread may use the store. The store keeps the more complete one of two
     versions of a span (`span.more_complete`). Answers do not depend on discarded versions. Methods
@@ -341,8 +341,9 @@ class TraceStore(SpanReader):
     ) -> Deleted:
         """Delete all spans of these threads, runs and traces permanently.
 
-        Afterwards, neither the file nor its log contains the bytes of these spans. Unknown ids are
-        ignored. Other operating-system threads can read and write during the deletion.
+        Afterwards, neither a SQLite file nor its log contains the bytes of these spans. The
+        write-ahead log and the backups of a PostgreSQL server can still contain them. Unknown ids
+        are ignored. Other operating-system threads can read and write during the deletion.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
 
