@@ -117,15 +117,19 @@ def data_path(name: str) -> Path:
 
     Creates that folder for its owner alone. Raises StoreError on failure.
     """
-    return _usable(user_data_dir(), "data") / name
+    return usable_folder(user_data_dir(), "data") / name
 
 
 def cache_folder() -> Path:
     """Return the cache folder. Creates it for its owner alone. Raises StoreError on failure."""
-    return _usable(user_cache_dir(), "cache")
+    return usable_folder(user_cache_dir(), "cache")
 
 
-def _usable(folder: Path, kind: str) -> Path:
+def usable_folder(folder: Path, kind: str) -> Path:
+    """Create a folder for its owner alone, and return it.
+
+    Raises StoreError on failure. `kind` is the kind of the folder in the message, such as "data".
+    """
     try:
         return private_folder(folder)
     except OSError as error:

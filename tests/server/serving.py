@@ -71,8 +71,13 @@ def allow_other_machines(home: Path) -> None:
 
 
 @asynccontextmanager
-async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served]:
-    """Serve `repo` on a free port until this is left. The process must end with status 0."""
+async def serving(
+    repo: Path, *options: str, warning: str = "", **env: str
+) -> AsyncIterator[Served]:
+    """Serve `repo` on a free port until this is left. The process must end with status 0.
+
+    It must print nothing to standard error, or else one line with `warning`.
+    """
     home = repo.parent / "home"
     if "--host" in options:
         allow_other_machines(home)
@@ -90,4 +95,5 @@ async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served
         if process.returncode is None and (served is None or not served.terminated.is_set()):
             process.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(process.communicate(), 60)
-    assert (process.returncode, err.decode()) == (0, "")
+    assert process.returncode == 0, err.decode()
+    assert (warning in err.decode()) if warning else not err, err.decode()

@@ -158,7 +158,8 @@ async def test_calls_continue_without_a_trace_store(repo: Path) -> None:
     (home / "data" / "traces.db").mkdir(parents=True)
     async with FakeProvider([Answer("Hello")]) as provider:
         configure(repo, provider)
-        async with serving(repo) as served, client(served) as own:
+        opened = serving(repo, warning="Nothing is recorded")
+        async with opened as served, client(served) as own:
             reply = await own.chat.completions.create(model="m", messages=HI)
             health = await served.get("/health")
             for _ in range(600):

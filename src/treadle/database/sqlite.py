@@ -12,6 +12,7 @@ from treadle.database.database import COPY_PROGRESS, UNFINISHED_COPY, Database
 from treadle.database.schema import Schema
 from treadle.errors import StoreError, TreadleError
 from treadle.owner_only import SIDECARS, close_to_others, private_file
+from treadle.paths import usable_folder
 
 _SWITCH_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
@@ -174,6 +175,8 @@ class SqliteDatabase(Database):
         )
 
     def _prepared(self) -> sqlite3.Connection:
+        if not self.schema.is_cache:
+            usable_folder(self.path.parent, "data")
         private_file(self.path)
         connection = self.connect()
         try:
