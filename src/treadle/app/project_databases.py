@@ -91,4 +91,6 @@ def _prepare_writer(connection: Connection) -> None:
 def _insert_texts(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     from treadle.traces.store.engines import engine_of
 
-    engine_of(connection).insert_texts(connection, rows)
+    engine = engine_of(connection)
+    texts = [(row[0], *engine.text_row((row[1], row[2], row[3]))) for row in rows]
+    engine.insert_texts(connection, texts)
