@@ -1,10 +1,11 @@
-"""The identity store through its public methods, with times that the test chooses."""
+"""The identity store on both engines, through its public methods, with times of the test."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from treadle.app.stores import Stores
 from treadle.errors import NotFoundError, UsageError
 from treadle.identity.identity import NO_LIMITS, Limits, Proof, Role, Scope
 from treadle.identity.key_use import Counter
@@ -18,10 +19,15 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 NOW = 1_700_000_000 * SECOND
 
+SLOW_ON_POSTGRES = pytest.mark.parametrize(
+    "both_stores", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+"""Leaves PostgreSQL out of quick runs, for tests whose statements other tests execute too."""
+
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[IdentityStore]:
-    with IdentityStore(tmp_path / "identity.db") as opened:
+def store(both_stores: Stores) -> Iterator[IdentityStore]:
+    with IdentityStore(both_stores.identity) as opened:
         yield opened
 
 
@@ -45,11 +51,11 @@ def join(store: IdentityStore, email: str, role: Role, project: str = "default")
     return user.id
 
 
-def test_question_about_identities_creates_no_file(tmp_path: Path) -> None:
-    path = tmp_path / "identity.db"
-    with IdentityStore(path) as store:
-        assert not store.has_identities(NOW)
-    assert not path.exists()
+def test_question_about_identities_does_not_create_the_store(both_stores: Stores) -> None:
+    for _ in range(2):
+        with IdentityStore(both_stores.identity) as store:
+            assert not store.has_identities(NOW)
+            assert not store.exists
 
 
 def test_default_project_exists_and_cannot_be_removed(store: IdentityStore) -> None:
@@ -58,12 +64,14 @@ def test_default_project_exists_and_cannot_be_removed(store: IdentityStore) -> N
         store.projects.remove("default")
 
 
+@SLOW_ON_POSTGRES
 @pytest.mark.parametrize("name", ["", "A", "1a", "a-b", "a.b", "é", "a" * 31, "a\n", "../a"])
 def test_invalid_project_name_is_rejected(store: IdentityStore, name: str) -> None:
     with pytest.raises(UsageError):
         store.projects.add(name, NOW)
 
 
+@SLOW_ON_POSTGRES
 def test_project_exists_once(store: IdentityStore) -> None:
     store.projects.add("web_2", NOW)
     with pytest.raises(UsageError):
@@ -82,7 +90,8 @@ def test_removed_project_loses_its_keys_and_members(store: IdentityStore) -> Non
         store.projects.remove("web")
 
 
-def test_key_is_stored_only_as_a_hash(store: IdentityStore, tmp_path: Path) -> None:
+def test_key_is_stored_only_as_a_hash(tmp_path: Path) -> None:
+    store = IdentityStore(tmp_path / "identity.db")
     key, secret = create_key(store)
     assert secret.startswith(KEY_PREFIX)
     assert secret.startswith(key.prefix)
@@ -93,12 +102,14 @@ def test_key_is_stored_only_as_a_hash(store: IdentityStore, tmp_path: Path) -> N
     assert stored_hash(secret).encode() in contents
 
 
+@SLOW_ON_POSTGRES
 def test_key_is_redacted_in_texts(store: IdentityStore) -> None:
     for number in range(50):
         _, secret = create_key(store, f"key {number}")
         assert secret not in redact(f"I used {secret} there")
 
 
+@SLOW_ON_POSTGRES
 def test_key_identifies_its_project_and_scopes(store: IdentityStore) -> None:
     limits = Limits(60, 1_000, 0.5, 10.25)
     key, secret = create_key(store, limits=limits)
@@ -113,6 +124,7 @@ def test_key_identifies_its_project_and_scopes(store: IdentityStore) -> None:
     assert not identity.may(Scope.WRITE)
 
 
+@SLOW_ON_POSTGRES
 def test_unknown_expired_and_revoked_keys_are_invalid(store: IdentityStore) -> None:
     _, expiring = create_key(store, "short", expires_us=NOW + SECOND)
     _, revoked = create_key(store, "revoked")
@@ -171,6 +183,7 @@ def test_invitation_is_valid_once(store: IdentityStore) -> None:
         store.users.accept_invitation(secret, NOW)
 
 
+@SLOW_ON_POSTGRES
 def test_expired_and_replaced_invitations_are_invalid(store: IdentityStore) -> None:
     email = "ada@example.com"
     _, first = store.users.invite(email, "default", Role.ADMIN, now_us=NOW, microseconds=MINUTE)
@@ -181,6 +194,7 @@ def test_expired_and_replaced_invitations_are_invalid(store: IdentityStore) -> N
     assert store.users.all() == []
 
 
+@SLOW_ON_POSTGRES
 def test_second_invitation_adds_a_project_to_the_user(store: IdentityStore) -> None:
     store.projects.add("web", NOW)
     first = join(store, "ada@example.com", Role.VIEWER)
@@ -194,11 +208,13 @@ def test_second_invitation_adds_a_project_to_the_user(store: IdentityStore) -> N
 @pytest.mark.parametrize(
     "email", ["", "ada", "@example.com", "a@b@c", "a b@c.d", "a\n@b.c", "ada@"]
 )
+@SLOW_ON_POSTGRES
 def test_invalid_email_address_is_rejected(store: IdentityStore, email: str) -> None:
     with pytest.raises(UsageError):
         store.users.invite(email, "default", Role.VIEWER, now_us=NOW, microseconds=MINUTE)
 
 
+@SLOW_ON_POSTGRES
 def test_session_identifies_the_user_in_a_project(store: IdentityStore) -> None:
     store.projects.add("web", NOW)
     user_id = join(store, "ada@example.com", Role.VIEWER)
@@ -220,6 +236,7 @@ def test_session_identifies_the_user_in_a_project(store: IdentityStore) -> None:
     assert user.identity("other") is None
 
 
+@SLOW_ON_POSTGRES
 def test_session_ends_after_a_time_without_use(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.VIEWER)
     hashed = stored_hash(store.sessions.create(user_id, NOW))
@@ -229,6 +246,7 @@ def test_session_ends_after_a_time_without_use(store: IdentityStore) -> None:
     assert not store.sessions.valid(hashed, later + 2 * IDLE_SECONDS * SECOND)
 
 
+@SLOW_ON_POSTGRES
 def test_session_in_use_ends_after_its_full_time(store: IdentityStore) -> None:
     user_id = join(store, "ada@example.com", Role.VIEWER)
     hashed = stored_hash(store.sessions.create(user_id, NOW))
@@ -291,6 +309,7 @@ def test_audit_log_returns_the_newest_entries_first(store: IdentityStore) -> Non
     ]
 
 
+@SLOW_ON_POSTGRES
 def test_audit_log_contains_no_secret(store: IdentityStore) -> None:
     _, secret = create_key(store)
     store.audit.add(Action.EXPORT, who="local user", subject=f"/x?key={secret}", now_us=NOW)
@@ -307,6 +326,7 @@ def test_counter_of_a_key_never_exceeds_its_limit(store: IdentityStore) -> None:
     assert store.key_use.total("k", Counter.REQUESTS, NOW) == 10
 
 
+@SLOW_ON_POSTGRES
 def test_counter_that_exceeded_its_limit_grants_nothing(store: IdentityStore) -> None:
     assert store.key_use.add("k", Counter.SPANS, NOW, 512) == 512
     assert store.key_use.take("k", Counter.SPANS, NOW, 1, 100) == 0
