@@ -146,3 +146,25 @@ def test_a_role_without_the_right_to_create_gets_the_statement_that_gives_it(
         with pytest.raises(StoreError, match="permission denied for database") as caught:
             database.open()
         assert "GRANT CREATE ON DATABASE" in (caught.value.hint or "")
+
+
+def test_a_prepared_statement_of_one_project_finds_nothing_in_the_next(
+    stores: Stores, tmp_path: Path
+) -> None:
+    """A pooled connection keeps its prepared statements when it goes to another project."""
+    own = open_database(stores.ui, NOTES)
+    assert isinstance(own, PostgresDatabase)
+    with own:
+        add(own, "private")
+    other = open_database(Stores(tmp_path, stores.url, f"p{uuid4().hex[:20]}").ui, NOTES)
+    with other.open():
+        pass
+    statement = f"SELECT text FROM {own.address.schema}.notes"
+    with closing(own.connect()) as connection:
+        for _ in range(12):  # psycopg prepares it, and PostgreSQL keeps its plan
+            assert connection.execute(statement).fetchall() == [("private",)]
+        kept = connection.execute("SELECT pg_backend_pid()").fetchone()
+    with closing(other.connect()) as connection:
+        assert connection.execute("SELECT pg_backend_pid()").fetchone() == kept
+        for _ in range(12):
+            assert connection.execute(statement).fetchall() == []
