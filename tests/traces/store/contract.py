@@ -191,6 +191,20 @@ class Contract:
         assert (run.run_id, run.thread_id, run.sums.totals.spans) == ("run", "thread", 4)
         assert (thread.thread_id, thread.runs) == ("thread", 1)
 
+    @pytest.mark.parametrize("text", ODD_TEXTS[:5], ids=range(5))
+    def test_any_text_names_a_run_and_a_thread(self, store: TraceStore, text: str) -> None:
+        named = replace(span("x", trace_id="t1", start_us=3), run_id=text, thread_id=text)
+        other = replace(span("x", trace_id="t2", start_us=5), run_id="run", thread_id="thread")
+        store.write([named, other]).result()
+        store.write([replace(named, trace_id="t3")]).result()
+
+        run = next(run for run in store.runs().data if run.run_id == text)
+        thread = next(thread for thread in store.threads().data if thread.thread_id == text)
+        assert (run.thread_id, run.start_us, run.sums.totals.spans) == (text, 3, 2)
+        assert (thread.runs, thread.start_us, thread.sums.totals.spans) == (1, 3, 2)
+        assert store.delete(threads=[text]).spans == 2
+        assert [thread.thread_id for thread in store.threads().data] == ["thread"]
+
     def test_the_thread_that_the_root_names_is_the_thread_of_the_trace(
         self, store: TraceStore
     ) -> None:

@@ -117,7 +117,7 @@ def _with_arrays(statement: str, values: Sequence[Any]) -> tuple[str, list[list[
     """Return the statement with one array for each column of `values`."""
     first = values[0]
     rows = values if isinstance(first, tuple) else [(value,) for value in values]
-    arrays = [list(map(_plain, column)) for column in zip(*rows, strict=True)]
+    arrays = [_array(column) for column in zip(*rows, strict=True)]
     kinds = tuple(map(_array_type, arrays))
     return _for_arrays(statement, kinds), arrays
 
@@ -134,7 +134,7 @@ def _array_type(column: Sequence[Any]) -> str:
     first = next((value for value in column if value is not None), None)
     if isinstance(first, int):
         return "bigint[]"
-    return "text[]" if isinstance(first, str) or first is None else "bytea[]"
+    return "text[]" if isinstance(first, str | PackedText) or first is None else "bytea[]"
 
 
 def _copied_type(kind: str) -> str:
@@ -142,8 +142,14 @@ def _copied_type(kind: str) -> str:
     return kind if kind in _COPIED_TYPES else "text"
 
 
-def _plain(value: Any) -> Any:
-    return stored_text(value) if isinstance(value, PackedText) else value
+def _array(column: Sequence[Any]) -> list[Any]:
+    """Return the values of a column. If one text is packed, all are, since an array has one type.
+
+    psycopg converts each text, so a text must not be in its stored form already.
+    """
+    if not any(isinstance(value, PackedText) for value in column):
+        return list(column)
+    return [PackedText(value.encode()) if isinstance(value, str) else value for value in column]
 
 
 def _storable(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
