@@ -435,6 +435,32 @@ def test_repository_cannot_choose_the_bus(place: Place) -> None:
     assert "bus.url" in loaded.warnings[0]
 
 
+@pytest.mark.parametrize("password", ["Hid/den", "Hid@den%41:x", "Hid%zzden", "Hid/12", "Hid:@den"])
+@pytest.mark.parametrize(
+    ("variable", "scheme"), [("TREADLE_BUS__URL", "nats"), ("TREADLE_STORE__URL", "postgresql")]
+)
+def test_unencoded_password_is_an_error_that_shows_no_part_of_it(
+    place: Place, variable: str, scheme: str, password: str
+) -> None:
+    error = place.error({variable: f"{scheme}://me:{password}@one:4222/name"})
+    assert "%40" in error
+    assert "Hid" not in error
+    assert "den" not in error
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:a%40b%25@one:1,two:2/name?sslmode=require",
+        "postgresql://me:p#?x@[::1]:5432/name",
+        "postgresql:///name?host=/run/postgresql",
+        "postgresql://one?user=me@example.com",
+    ],
+)
+def test_valid_address_of_a_store_is_accepted(place: Place, url: str) -> None:
+    assert place.load({"TREADLE_STORE__URL": url}).settings.store.url == url
+
+
 def test_credentials_of_the_bus_are_never_shown(place: Place) -> None:
     urls = "nats://me:hunter2@one:4222,nats://token@two:4222"
     loaded = place.load({"TREADLE_BUS__URL": urls})

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -50,6 +51,21 @@ async def test_refused_credentials_are_an_error_at_once(
             assert connection.is_connected
 
 
+@pytest.mark.parametrize("login", ["user", "token"])
+async def test_credentials_may_contain_percent_encoded_characters(
+    tmp_path: Path, login: str
+) -> None:
+    odd = "n@ts%41:Se/cret#X?y"
+    options = ("--user", odd, "--pass", odd) if login == "user" else ("--auth", odd)
+    encoded = quote(odd, safe="")
+    credentials = f"{encoded}:{encoded}" if login == "user" else encoded
+    with nats_server(tmp_path, *options) as server:
+        url = f"nats://{credentials}@127.0.0.1:{server.port}"
+        async with connect(url, name="test", start_seconds=60) as connection:
+            assert connection.is_connected
+            assert connection.servers == f"nats://***@127.0.0.1:{server.port}"
+
+
 async def test_connection_returns_after_a_restart_of_the_server(tmp_path: Path) -> None:
     returned = asyncio.Event()
 
@@ -67,6 +83,7 @@ async def test_connection_returns_after_a_restart_of_the_server(tmp_path: Path) 
 
 
 async def test_missing_extra_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "treadle.nats.client", raising=False)
     monkeypatch.setitem(sys.modules, "nats.aio.client", None)
     with pytest.raises(ConfigError, match=r"pip install 'treadle\[team\]'"):
         async with connect("nats://127.0.0.1:4222", name="test"):

@@ -26,13 +26,35 @@ def _address(value: str) -> str:
     return value
 
 
+_HOST = re.compile(r"(?:\[[^]]*\]|[^:]*)(?::[0-9]{0,5})?")
+"""A host and its port. A host may be empty, since PostgreSQL has a default one."""
+
+
 def _bus_address(value: str) -> str:
     for address in value.split(","):
+        _check_credentials(address.strip(), "/?#")
         parts = urlsplit(address.strip())
         if parts.scheme not in ("nats", "tls") or not parts.hostname:
             raise ValueError("should be an address that starts with nats:// or tls://")
-        _ = parts.port  # raises ValueError for an invalid port
     return value
+
+
+def _check_credentials(address: str, ends: str) -> None:
+    """Raise ValueError if a character of the password ends the part with the credentials.
+
+    A library that takes the rest of a password for a host or a port can show it in an error. So
+    the text of the ValueError contains no part of the address. One of the characters in `ends`
+    ends the host and the port.
+    """
+    _, _, rest = address.partition("://")
+    authority = re.split(f"[{ends}]", rest, maxsplit=1)[0]
+    credentials, _, hosts = authority.rpartition("@")
+    is_encoded = re.fullmatch(r"(?:[^%@]|%[0-9A-Fa-f]{2})*", credentials)
+    if not is_encoded or not all(map(_HOST.fullmatch, re.split(r"[/?#]", hosts)[0].split(","))):
+        raise ValueError(
+            "has an invalid port, or a password with special characters: write @ as %40, / as %2F,"
+            " : as %3A, # as %23, ? as %3F and % as %25"
+        )
 
 
 def _variable_name(value: str) -> str:
@@ -306,6 +328,7 @@ _POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 def _postgres_url(value: str) -> str:
     if not value.startswith(_POSTGRES_SCHEMES):
         raise ValueError("should be the address of a PostgreSQL database, postgresql://HOST/NAME")
+    _check_credentials(value, "/")  # a client of PostgreSQL accepts # and ? in a password
     return value
 
 

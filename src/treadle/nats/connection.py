@@ -85,14 +85,15 @@ async def connect(
     BusError if no server answers in time.
     """
     try:
-        from nats.aio.client import Client
         from nats.errors import Error
+
+        from treadle.nats.client import BusClient
     except ImportError as error:
         raise ConfigError(
             "The setting bus.url needs the extra `team`, which is not installed.",
             hint="Run `pip install 'treadle[team]'`.",
         ) from error
-    client = Client()
+    client = BusClient()
     servers = without_credentials(url)
     connection = NatsConnection(client, client.jetstream(timeout=REQUEST_SECONDS), servers)
     attempts = _Attempts(servers)
