@@ -64,7 +64,8 @@ class PostgresServer:
     def new_database(self) -> str:
         """Create a database, and return its address for the setting `store.url`.
 
-        Its owner, the user `treadle`, is no superuser, so row-level security applies to it.
+        Its owner is the user `treadle`. Row-level security applies to this user, who is not a
+        superuser.
         """
         name = f"test_{uuid4().hex}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
