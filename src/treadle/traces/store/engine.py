@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from treadle.database import Connection
+from treadle.traces.store.columns import SpanRow
+from treadle.traces.store.statements import Text
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
@@ -33,6 +35,14 @@ class Engine(ABC):
     @abstractmethod
     def maintain(self, connection: Connection) -> None:
         """Do small maintenance after a commit of the writer."""
+
+    @abstractmethod
+    def index_text(self, text: Text) -> Text:
+        """Return the form of a text that an index of this engine can have."""
+
+    @abstractmethod
+    def index_row(self, row: SpanRow) -> SpanRow:
+        """Return a row whose texts have the form of `index_text`."""
 
     @abstractmethod
     def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:

@@ -6,8 +6,11 @@ from weakref import WeakSet
 
 from treadle.database import Connection
 from treadle.traces.store import statements
+from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.engine import Engine, Job, SearchTexts
+from treadle.traces.store.long_texts import shortened, shortened_row
 from treadle.traces.store.postgres_statements import allow_copies
+from treadle.traces.store.statements import Text
 from treadle.traces.store.text_index import POSTGRES_TEXTS, TextColumns, text_columns
 
 _TRIGGER_FUNCTION = """
@@ -96,6 +99,12 @@ class PostgresEngine(Engine):
             connection.execute(f"ANALYZE {', '.join(_COPIED)}")
         if many:
             _with_statistics.add(connection)
+
+    def index_text(self, text: Text) -> Text:
+        return shortened(text)
+
+    def index_row(self, row: SpanRow) -> SpanRow:
+        return shortened_row(row)
 
     def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
         return (*texts, *text_columns(texts))

@@ -22,7 +22,7 @@ from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, own_lab
 from treadle.traces.store.revisions import new_revisions
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
-from treadle.traces.store.statements import Text, labels_of, packed
+from treadle.traces.store.statements import Text, labels_of, pack_text
 from treadle.traces.store.sums import SumChanges
 from treadle.traces.store.trace_states import TraceState, trace_states
 
@@ -132,8 +132,8 @@ def _prepared(span: Span, engine: Engine) -> PreparedSpan:
     data, new_blobs = contents.encode(span)
     return PreparedSpan(
         span=span,
-        trace_id=packed(span.trace_id) or "",
-        row=span_row(span, newest_text(span.input, texts[1]), texts[2]),
+        trace_id=engine.index_text(pack_text(span.trace_id)),
+        row=engine.index_row(span_row(span, newest_text(span.input, texts[1]), texts[2])),
         data=data,
         new_blobs=new_blobs,
         text_row=engine.text_row(texts),

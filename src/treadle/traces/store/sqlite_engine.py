@@ -11,7 +11,9 @@ from typing import Any
 
 from treadle.database import Connection, transaction
 from treadle.traces.store import connections, statements
+from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.engine import Engine, Job, SearchTexts
+from treadle.traces.store.statements import Text
 
 _TRIGGER = """
     CREATE TRIGGER IF NOT EXISTS segments_{name} AFTER {event} ON spans
@@ -50,6 +52,12 @@ class SqliteEngine(Engine):
 
     def maintain(self, connection: Connection) -> None:
         """Do nothing: the planner needs no statistics, and `LogKeeper` keeps the log small."""
+
+    def index_text(self, text: Text) -> Text:
+        return text
+
+    def index_row(self, row: SpanRow) -> SpanRow:
+        return row
 
     def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
         return texts
