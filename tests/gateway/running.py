@@ -12,7 +12,7 @@ import httpx2
 import uvicorn
 
 from tests.fakes.provider import FakeProvider
-from treadle.clock import Clock
+from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.database import StoreAddress
 from treadle.errors import NotFoundError
@@ -22,6 +22,7 @@ from treadle.gateway.key_spending import KeySpending
 from treadle.spans.span import Span
 from treadle.traces import TraceStore
 from treadle.traces.interruptions import recorder_id
+from treadle.traces.recorder_files import RecorderFiles
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 
@@ -108,7 +109,7 @@ async def running(
     bus = EventBus()
     try:
         async with (
-            recorder_id(store) as own_id,
+            recorder_id(store, RecorderFiles(folder / "recorders"), SystemClock()) as own_id,
             Gateway.open(
                 settings,
                 env or {},

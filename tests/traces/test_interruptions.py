@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.spans.runs import span
+from treadle.clock import SystemClock
 from treadle.file_lock import lock_file, unlock_file
 from treadle.spans.span import Span
 from treadle.traces import TraceStore
 from treadle.traces.interruptions import RECORDER, recorder_id
+from treadle.traces.recorder_files import RecorderFiles
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ async def test_only_spans_of_programs_that_ended_are_marked(tmp_path: Path, kill
     assert lock is not None
     spans = [recorded_by("killed", "a"), recorded_by("running", "b"), span("c", end_us=None)]
     store.write(spans).result()
-    async with recorder_id(store):
+    async with recorder_id(store, RecorderFiles(tmp_path / "recorders"), SystemClock()):
         pass
     assert states(store) == {"a": "cancelled", "b": "unfinished", "c": "unfinished"}
     assert list(killed.parent.iterdir()) == [running]
@@ -50,7 +52,7 @@ async def test_only_spans_of_programs_that_ended_are_marked(tmp_path: Path, kill
 async def test_late_end_replaces_the_mark(tmp_path: Path, killed: Path) -> None:
     store = TraceStore.open(tmp_path / "traces.db")
     store.write([recorded_by("killed", "a")]).result()
-    async with recorder_id(store):
+    async with recorder_id(store, RecorderFiles(tmp_path / "recorders"), SystemClock()):
         pass
     assert states(store) == {"a": "cancelled"}
     store.write([replace(span("a"), resource={RECORDER: killed.name})]).result()

@@ -143,7 +143,7 @@ async def open_app(
         conversations = await stack.enter_async_context(Conversations(root, bus, clock, stores))
         await stack.enter_async_context(logged(bus, settings.logs, log_path()))
         recorded = await stack.enter_async_context(
-            recording(bus, settings.traces.redaction, root, stores)
+            recording(bus, settings.traces.redaction, root, stores, clock)
         )
         code_tools, analyst = Registry(()), _AnalystTools()
         if toolset in {Toolset.CODE, Toolset.ALL}:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from treadle.app.repository_scope import repository_label
 from treadle.app.stores import Stores
+from treadle.clock import Clock
 from treadle.config.traces import RedactionSettings
+from treadle.database import StoreAddress
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.secrets import Rule, Rules, use_rules
@@ -19,6 +21,8 @@ from treadle.spans.recorder import Recorder
 from treadle.spans.span import Attributes
 from treadle.traces import TraceStore
 from treadle.traces.interruptions import recorder_id
+from treadle.traces.recorder_files import RecorderFiles
+from treadle.traces.recorders import Recorders
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Recording:
 
 @asynccontextmanager
 async def recording(
-    bus: EventBus, redaction: RedactionSettings, root: Path, stores: Stores
+    bus: EventBus, redaction: RedactionSettings, root: Path, stores: Stores, clock: Clock
 ) -> AsyncIterator[Recording]:
     """Record all runs on `bus` until the context ends.
 
@@ -58,7 +62,7 @@ async def recording(
     try:
         label = await asyncio.to_thread(repository_label, root)
         async with (
-            recorder_id(store) as own_id,
+            recorder_id(store, _recorders_at(stores.traces, clock), clock) as own_id,
             Recorder(bus, store, repository=label, recorder_id=own_id) as recorder,
         ):
             yield Recording(recorder, store, recorder_id=own_id)
@@ -75,3 +79,12 @@ def set_redaction_rules(settings: RedactionSettings) -> None:
             settings.allow,
         )
     )
+
+
+def _recorders_at(address: StoreAddress, clock: Clock) -> Recorders:
+    """Return the recorders of the trace store at `address`."""
+    if isinstance(address, Path):
+        return RecorderFiles(address.parent / "recorders")
+    from treadle.traces.recorder_rows import RecorderRows
+
+    return RecorderRows(address, clock)

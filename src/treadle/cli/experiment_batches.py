@@ -104,6 +104,7 @@ async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Expe
     """Open the experiments of the user with the settings of the repository."""
     from treadle.app.experiments import open_experiments
     from treadle.app.recorder import recording
+    from treadle.clock import SystemClock
     from treadle.config.loader import load
     from treadle.events import EventBus
     from treadle.traces.store.span_reader import NO_TRACES
@@ -111,7 +112,7 @@ async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Expe
     root = repository(options)
     settings = load(root, os.environ, {}).settings
     bus, stores = EventBus(), Stores.of_user()
-    async with recording(bus, settings.traces.redaction, root, stores) as recorded:
+    async with recording(bus, settings.traces.redaction, root, stores, SystemClock()) as recorded:
         if recorded.store is None:
             raise StoreError(recorded.missing or NO_TRACES)
         opening = open_experiments(

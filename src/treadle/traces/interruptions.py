@@ -1,27 +1,25 @@
 """Marks the spans of programs that ended before their spans, for example after `kill -9`.
 
 A program that records spans has an id, which is in the resource of its spans. While the program
-runs, it locks a file whose name is the id. It deletes the file when it ends normally. A file
-without a lock therefore belongs to a program that ended early. The next program marks the
-unfinished spans of that program as interrupted.
+runs, it holds a lock with this id (`traces.recorders`). Another program therefore recognizes
+recorders that ended early, and marks their unfinished spans as interrupted.
 
 The end of an interrupted span is unknown. If the end is recorded later, it replaces the mark.
 """
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from uuid import uuid4
 
-from treadle.errors import PathRefusedError, StoreError
-from treadle.file_lock import lock_file, unlock_file
+from treadle.clock import Clock, wait_within
+from treadle.errors import StoreError
 from treadle.spans.span import Attributes, Span, SpanStatus
 from treadle.traces import TraceStore
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
+from treadle.traces.recorders import Recorders
 from treadle.traces.span_stream import whole_spans
 
 RECORDER = "service.instance.id"
@@ -42,45 +40,65 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def recorder_id(store: TraceStore) -> AsyncIterator[Attributes]:
+async def recorder_id(
+    store: TraceStore, recorders: Recorders, clock: Clock
+) -> AsyncIterator[Attributes]:
     """Yield the resource attributes that identify a recorder of this process.
 
-    Meanwhile, a thread marks the spans of programs that ended early. If no file can be locked, the
-    attributes are empty and no spans are marked. The spans of this recorder are then never marked.
+    Meanwhile, threads mark the spans of recorders that ended early. If the recorder cannot be
+    registered, the attributes are empty and no spans are marked. The spans of this recorder are
+    then never marked.
     """
-    folder = store.folder / "recorders"
-    own = folder / str(uuid4())
-    try:
-        file = await asyncio.to_thread(lock_file, own)
-    except (OSError, PathRefusedError, ImportError):
-        file = None
-    if file is None:
+    own = str(uuid4())
+    if not await asyncio.to_thread(recorders.begin, own):
         yield {}
         return
-    marking = asyncio.create_task(asyncio.to_thread(mark_interrupted, store, folder))
+    ended = asyncio.Event()
+    watching = asyncio.create_task(_watch(store, recorders, clock, ended))
     try:
-        yield {RECORDER: own.name}
+        yield {RECORDER: own}
     finally:
-        await marking
-        unlock_file(own, file)
+        ended.set()
+        await watching
+        with _logged("The end of the recorder could not be stored"):
+            await asyncio.to_thread(recorders.end)
 
 
-def mark_interrupted(store: TraceStore, folder: Path) -> None:
-    """Mark the unfinished spans of each program whose file in `folder` is not locked."""
-    for path in sorted(folder.iterdir()):
+async def _watch(
+    store: TraceStore, recorders: Recorders, clock: Clock, ended: asyncio.Event
+) -> None:
+    """Mark interrupted spans now. With heartbeats, also mark them after each heartbeat."""
+    await asyncio.to_thread(mark_interrupted, store, recorders)
+    if recorders.beat_seconds is None:
+        return
+    while not ended.is_set():
         try:
-            file = lock_file(path)
-            if file is None:
-                continue
-            started_us = os.fstat(file).st_mtime_ns // 1_000
-            try:
-                _mark(store, path.name, started_us)
-            except BaseException:
-                os.close(file)  # the next program tries again
-                raise
-            unlock_file(path, file)
-        except (OSError, StoreError):
-            _log.warning("Interrupted spans could not be marked", exc_info=True)
+            await wait_within(ended.wait(), recorders.beat_seconds, clock)
+        except TimeoutError:
+            with _logged("The heartbeat of the recorder could not be stored"):
+                await asyncio.to_thread(recorders.beat)
+                await asyncio.to_thread(mark_interrupted, store, recorders)
+
+
+def mark_interrupted(store: TraceStore, recorders: Recorders) -> None:
+    """Mark the unfinished spans of each recorder that ended early."""
+    with _logged("Interrupted spans could not be marked"):
+        for recorder in recorders.others():
+            with (
+                _logged("Interrupted spans could not be marked"),
+                recorders.claim(recorder) as started_us,
+            ):
+                if started_us is not None:
+                    _mark(store, recorder, started_us)
+
+
+@contextmanager
+def _logged(failure: str) -> Iterator[None]:
+    """Log an error of the store with this text. The next heartbeat or program tries again."""
+    try:
+        yield
+    except (OSError, StoreError):
+        _log.warning(failure, exc_info=True)
 
 
 def _mark(store: TraceStore, recorder: str, started_us: int) -> None:
