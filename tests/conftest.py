@@ -147,7 +147,10 @@ def both_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
 def new_address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> NewAddress:
-    """A function that returns the address of a new trace store, of each engine in turn."""
+    """A function that returns the address of a new trace store. A test runs once for each engine.
+
+    Quick runs use only SQLite.
+    """
     return _addresses(request, tmp_path_factory)
 
 
@@ -155,7 +158,7 @@ def new_address(
 def both_addresses(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> NewAddress:
-    """The same as `new_address`, for tests that quick runs include on both engines."""
+    """The same as `new_address`, for tests that also use PostgreSQL in quick runs."""
     return _addresses(request, tmp_path_factory)
 
 

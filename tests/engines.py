@@ -64,8 +64,8 @@ class PostgresServer:
     def new_database(self) -> str:
         """Create a database, and return its address for the setting `store.url`.
 
-        Its owner is the user `treadle`. Row-level security applies to this user, who is not a
-        superuser.
+        Its owner, the user `treadle`, is not a superuser, so row-level security applies to this
+        user.
         """
         name = f"test_{uuid4().hex}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
@@ -118,13 +118,13 @@ class PostgresServer:
                 connection.execute("CREATE ROLE treadle LOGIN CREATEDB")
 
     def _change_user(self) -> Sequence[str]:
-        """Words that change the user after `prefix`, which only root can run."""
+        """The words after `prefix` that change the user of a command. They only work for root."""
         if not self.prefix or os.geteuid() != 0:
             return ()
         return ("setpriv", f"--reuid={_UNPRIVILEGED}", "--clear-groups")
 
     def stop(self) -> None:
-        """Disconnect all clients and shut the server down in order."""
+        """Disconnect all clients, and shut the server down cleanly."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
@@ -132,7 +132,7 @@ class PostgresServer:
         self._end(signal.SIGQUIT)
 
     def kill_process(self) -> None:
-        """End only the main process at once. Its other processes end a moment later."""
+        """End only the main process at once. The other processes end a moment later."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> None:
@@ -203,7 +203,7 @@ class NatsServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Shut the server down in order."""
+        """Shut the server down cleanly."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -225,7 +225,7 @@ def postgres_server(folder: Path, *, durable: bool = False) -> Iterator[Postgres
     try:
         yield server
     finally:
-        server.kill()  # in order, the last checkpoint can take half a minute
+        server.kill()  # a clean end can take half a minute for a checkpoint
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Measures the cost of a span in each part of a running installation.
 
 Sends traces as `bench.traces` generates them (2 KB of text in each span) to a server, and reads the
-processor time of the named processes before and after. Processor time depends less on other work on
-the machine than the rate does.
+processor time of the named processes before and after. Other work on the machine changes processor
+time less than it changes the number of spans a second.
 
 Run: python -m bench.team.costs --url http://HOST:PORT --key KEY --spans 50000
      --process server=PID,PID --process postgresql=PID --process nats=PID
@@ -33,12 +33,12 @@ def processor_seconds(pids: list[int]) -> float:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        total += sum(map(int, fields[11:15]))  # own and ended children, user and system
+        total += sum(map(int, fields[11:15]))  # itself and ended children, user and system time
     return total / _TICKS
 
 
 async def send(http: httpx2.AsyncClient, requests: list[Batch]) -> int:
-    """Send all requests, again where the server asks for it. Returns how often it did."""
+    """Send all requests, and repeat refused requests. Returns the number of repetitions."""
     refused = 0
     while requests:
         batch = requests.pop()

@@ -2,8 +2,8 @@
 
 Eight clients send spans and two read, each on its own connections. Half of the clients open a
 connection for each request. A probe reads `/readyz` every 50 ms, as a load balancer does. In every
-second round the clients stop when the probe fails. In the others they stop when the server refuses
-their connection.
+second round, the clients stop when the probe fails. In the other rounds, they stop when the server
+refuses their connection.
 
 An acknowledged span that is not stored, a connection that breaks off during a request, and an exit
 status other than 0 are faults.

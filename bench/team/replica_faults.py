@@ -1,14 +1,15 @@
-"""Kills servers and NATS at random moments under load, and checks what the clients were promised.
+"""Kills servers and NATS at random moments under load, and checks the statements below.
 
 Two servers share their stores. Exporters send spans through JetStream, and send some of them again
 in another order. People start turns at one server, and follow, cancel and approve them at the
-other. Pages follow the events. A program repeats messages between the servers late. In each round,
-one process is killed with SIGKILL at a random moment and started again. At the end, these
-statements must be true:
+other. Pages follow the events. A program sends some messages between the servers a second time, and
+late. In each round, one process is killed with SIGKILL at a random moment and started again. At the
+end, these statements must be true:
 
 - Every acknowledged span is in the store, once, and the summary has exact sums.
 - Every request of a turn ended in time, and every turn ended unless its server was killed.
-- No page received an event twice, or the events of a turn in another order, without a gap.
+- No page received an event twice, or the events of a turn in another order, unless the server
+  reported a gap to the page.
 
 Run: python -m bench.team.replica_faults [--rounds 20] [--postgres]
 """
@@ -75,7 +76,7 @@ class Server:
             assert self.process.stdout is not None
             if await self.process.stdout.readline():
                 break
-            await self.process.wait()  # NATS was away, so a supervisor starts the server again
+            await self.process.wait()  # without NATS it ends, and is started again
         self.starts += 1
 
     async def kill(self) -> None:
@@ -123,7 +124,7 @@ class Load:
         return answer
 
     async def exporter(self, number: int) -> None:
-        """Send spans. One export of five is one that was sent before."""
+        """Send spans. About every fifth export repeats an earlier one."""
         old: list[tuple[bytes, list[str]]] = []
         count = 0
         while not self.stopped:
@@ -232,7 +233,7 @@ def _span(number: int, trace: int) -> dict[str, Any]:
 
 
 def _reply(request: RecordedRequest) -> Script | Answer:
-    """Read a private file first, which asks a person, and then answer slowly."""
+    """Return a call that reads a private file, which needs approval, and then a slow answer."""
     if request.messages[-1]["role"] == "user":
         return Answer("", (Call("read_file", {"path": ".env"}, id="c1"),))
     words = [step for _ in range(4) for step in (delta(content="a "), Pause(0.1))]
@@ -270,14 +271,14 @@ async def repeat_messages(url: str, load: Load) -> None:
 
 
 async def _ignore(_error: Exception) -> None:
-    """NATS is killed on purpose."""
+    """Ignore an error of the connection, because NATS is killed on purpose."""
 
 
 @asynccontextmanager
 async def environment(
     folder: Path, *, postgres: bool, ingest: bool = True, count: int = 2
 ) -> AsyncIterator[tuple[NatsServer, Load]]:
-    """Start NATS, a provider and `count` servers, which receive spans through NATS if `ingest`."""
+    """Start NATS, a provider and `count` servers. With `ingest`, spans go through NATS."""
     repo = folder / "repo"
     repo.mkdir()
     (repo / ".env").write_text("TOKEN=abc\n")

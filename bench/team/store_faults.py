@@ -1,8 +1,9 @@
 """Breaks PostgreSQL, NATS and servers under load, and checks what the stores hold afterwards.
 
 Two servers share a PostgreSQL database, with `bus.ingest` in every second round. Six clients send
-spans to random servers, each until it is acknowledged. A fifth of the requests is sent twice, and
-every request whose answer is lost is sent again. At a random moment one part fails:
+spans to random servers. They repeat each request until it is acknowledged, so a request whose
+answer is lost is sent again. A fifth of the requests is sent twice. At a random moment, one part
+fails:
 
 - `kill-postgresql`: SIGKILL to the server process of PostgreSQL, which starts again
 - `away-postgresql`: PostgreSQL is stopped for some seconds
@@ -95,7 +96,7 @@ class Ledger:
 
 @dataclass
 class Team:
-    """The parts of one round."""
+    """The servers, the database and NATS of one round."""
 
     folder: Path
     postgres: PostgresServer
@@ -184,7 +185,7 @@ async def _post(http: aiohttp.ClientSession, address: str, body: bytes) -> int:
 
 async def kill_postgresql(team: Team, _: random.Random) -> None:
     await asyncio.to_thread(team.postgres.kill_process)
-    for _attempt in range(100):  # its children end a moment later
+    for _attempt in range(100):  # PostgreSQL starts when its child processes have ended
         try:
             await asyncio.to_thread(team.postgres.start)
         except AssertionError:
@@ -321,7 +322,7 @@ async def play(fault: str, *, ingest: bool, away: float, rng: random.Random) -> 
 
 
 async def settled(team: Team, ledger: Ledger) -> dict[str, int]:
-    """Wait until the acknowledged spans are stored, and count what is wrong."""
+    """Wait until the acknowledged spans are stored, and count the faults."""
     found: dict[str, int] = {}
     for _ in range(240):
         found = await asyncio.to_thread(counted, team.url, ledger.acknowledged)

@@ -1,9 +1,9 @@
 """Kills or pauses workers, or kills NATS, at random moments under load, and checks every outcome.
 
 A server keeps sixteen calls open, half of which write. Three workers run them. In each round, one
-process is killed with SIGKILL at a random moment, and started again a moment later. A paused worker
-continues after JetStream has delivered its calls to others. At the end, these statements must be
-true of every call:
+process is killed with SIGKILL at a random moment and started again a moment later, or one worker is
+paused. A paused worker continues after JetStream has delivered its calls to others. At the end,
+these statements must be true of every call:
 
 - It has one outcome, and no result arrived late.
 - A call that writes ran at most once. If it completed, it ran once from its beginning to its end.
@@ -126,7 +126,7 @@ async def restart(server: NatsServer, seconds: float) -> None:
 
 
 async def emptied(at: Team) -> int:
-    """The calls that are still in the queue after a while."""
+    """Wait until the queue is empty, but at most 20 seconds. Returns the number of calls in it."""
     left = 0
     for _ in range(40):
         if not (left := await at.queued()):

@@ -1,7 +1,7 @@
 """Measures calls through workers: calls a second with one and two workers, and the added latency.
 
-Each worker is a process of its own, and so is the NATS server. The tool returns at once, so the
-figures are those of the delivery, except where a time of the tool is given.
+Each worker and the NATS server are separate processes. The tool returns at once unless the table
+states its time, so the figures measure the delivery of calls.
 
 Run: python -m bench.team.workers [--calls 1000]
 """
@@ -27,7 +27,7 @@ CONCURRENT = 32
 
 
 async def seconds_of_calls(at: Team, count: int) -> list[float]:
-    """The seconds of each call, one call after another."""
+    """Make calls one after another, and return the seconds that each of them took."""
     found = []
     for _ in range(count):
         started = time.perf_counter()
@@ -37,7 +37,7 @@ async def seconds_of_calls(at: Team, count: int) -> list[float]:
 
 
 async def calls_a_second(at: Team, count: int, seconds: float) -> float:
-    """The rate of calls that take some seconds each, of which many run at once."""
+    """The number of calls a second, if each call takes `seconds` and many run at once."""
     left = iter(range(count))
 
     async def work() -> None:

@@ -112,7 +112,7 @@ def _groups(by: Grouping, query: Query, *, figures: bool) -> Question:
 
 
 def measure(stores: Mapping[str, TraceStore], figures: Figures) -> None:
-    """Note the median latency of each query. The engines answer alternately."""
+    """Add the median latency of each query to `figures`. The engines answer alternately."""
     for what, ask in questions(stores[SQLITE]).items():
         took: dict[str, list[float]] = {name: [] for name in stores}
         end = time.monotonic() + SECONDS

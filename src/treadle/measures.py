@@ -1,7 +1,7 @@
 """Counters and histograms of a running process.
 
-Recording a value takes less than a microsecond and imports nothing. The server converts the values
-to the text format of Prometheus only when a client requests them.
+Recording a value takes less than a microsecond, and needs no other library. The server converts the
+values to the text format of Prometheus only when a client requests them.
 """
 
 from bisect import bisect_left
@@ -12,13 +12,13 @@ SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 MAX_NAMES = 100
 """The maximum number of names of one kind, such as models, that are counted separately."""
 OTHER = "other"
-"""The name under which all further names are counted."""
+"""The label under which all further names are counted together."""
 
 Labels = tuple[str, ...]
 
 
 class Histogram:
-    """The number of values in each bucket, and their sum."""
+    """The number of values in each bucket, and the sum of all values."""
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -42,7 +42,7 @@ class Histogram:
 
 
 class Counter:
-    """Amounts for each combination of labels. Only one thread may add to a counter."""
+    """An amount for each combination of labels. Only one thread may add to a counter."""
 
     __slots__ = ("_amounts",)
 
@@ -50,7 +50,7 @@ class Counter:
         self._amounts: dict[Labels, float] = {}
 
     def add(self, labels: Labels = (), amount: float = 1.0) -> None:
-        """Add an amount to a combination of labels."""
+        """Increase the amount of a combination of labels."""
         self._amounts[labels] = self._amounts.get(labels, 0.0) + amount
 
     def items(self) -> Iterable[tuple[Labels, float]]:
@@ -59,7 +59,7 @@ class Counter:
 
 
 class Histograms:
-    """A histogram for each combination of labels. Only one thread may add to it."""
+    """A histogram for each combination of labels. Only one thread may add values."""
 
     __slots__ = ("_histograms",)
 
@@ -89,9 +89,9 @@ class Names:
         self._known: set[str] = set()
 
     def label(self, name: str, *, add: bool = True) -> str:
-        """Return `name` if it is one of the first names, and `other` for all further names.
+        """Return `name` if it is one of the first `MAX_NAMES` names. Otherwise return `OTHER`.
 
-        With `add` false, an unknown name does not become one of the names.
+        If `add` is false, a new name is not added to these names.
         """
         if name in self._known:
             return name

@@ -9,6 +9,6 @@ _PASSWORD = re.compile(r"(?<=[?&])((?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
 def without_credentials(text: str) -> str:
     """Return `text` with `***` in place of the user name and password of every URL in it.
 
-    The address of a PostgreSQL database may also have its password as a parameter.
+    Passwords in the parameters of a URL are replaced, too. PostgreSQL allows such parameters.
     """
     return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub("***", text))

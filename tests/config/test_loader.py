@@ -184,7 +184,8 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     )
     spending = {("limits", name) for name in ("tokens", "cost", "unknown_price")}
     for path in setting_paths(Settings):
-        # All repositories share the stores, the bus, the gateway, the server and its workers.
+        # All repositories share the stores, the bus, the gateway, the server and its workers, so a
+        # repository may change their settings only with consent.
         shared = {"bus", "traces", "gateway", "server", "oidc", "workers"}
         permitting = path == ("approvals", "allow") or path[0] in shared
         expected = permitting or path in spending or any(word in path[-1] for word in risky)

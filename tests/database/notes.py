@@ -1,7 +1,7 @@
 """A small store of notes for the tests of databases, and a program that writes to it.
 
-The program `python -m tests.database.notes` opens the database of the standard input, adds numbered
-notes, and prints each number after its commit.
+The program `python -m tests.database.notes` reads the address of a database from standard input,
+adds numbered notes to that database, and prints each number after its commit.
 """
 
 import json
@@ -31,7 +31,10 @@ def texts(database: Database) -> list[str]:
 
 
 def add_next(database: Database) -> int:
-    """Add a note whose text is the number of notes, which only works without other writers."""
+    """Add a note whose text is the present number of notes.
+
+    Two writers at the same time get different numbers only if their transactions do not overlap.
+    """
     with database.transaction() as connection:
         (number,) = connection.execute("SELECT count(*) FROM notes").fetchone()
         connection.execute("INSERT INTO notes (text) VALUES (?)", (str(number),))
@@ -39,7 +42,7 @@ def add_next(database: Database) -> int:
 
 
 def encoded(address: StoreAddress) -> str:
-    """Return an address as the program reads it."""
+    """Return an address in the form that the program reads from standard input."""
     if isinstance(address, Path):
         return json.dumps([str(address)])
     return json.dumps([address.url, address.project, address.store, str(address.folder)])

@@ -1,4 +1,4 @@
-"""Rows copied between the engines: the same rows, continued after an end at any moment."""
+"""Rows are copied unchanged between the engines, and an interrupted copy can be continued."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -63,7 +63,7 @@ words = st.text(st.sampled_from("ab'\"%?1-\n;$\\ "), max_size=12)
 def test_literals_and_comments_are_not_translated(
     postgres_database: Database, literals: list[str]
 ) -> None:
-    """A text in quotation marks keeps every sign, next to parameters and comments."""
+    """A text in quotation marks keeps every character, next to parameters and comments."""
     listed = ", ".join("'" + text.replace("'", "''") + "' -- ? ' %\n, ?" for text in literals)
     values = [f"value {number}" for number in range(len(literals))]
     with postgres_database.use() as connection:

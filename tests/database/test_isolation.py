@@ -87,7 +87,7 @@ def _insert_row(url: str, name: str) -> None:
         ).fetchall()
         connection.execute("SET session_replication_role = replica")
         row = ", ".join(values[kind] for (kind,) in kinds)
-        with suppress(psycopg.errors.CheckViolation):  # it has one row already
+        with suppress(psycopg.errors.CheckViolation):  # the table already has its only row
             connection.execute(f"INSERT INTO {name} VALUES ({row})")
 
 

@@ -24,7 +24,7 @@ from treadle.spans.span import Span
 from treadle.traces import TraceStore
 
 PROJECT = "EXPERIMENTS_PROJECT"
-"""The variable with the project of the experiments. The tests of PostgreSQL set it."""
+"""The environment variable that names the project. Only the tests of PostgreSQL set it."""
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},

@@ -46,7 +46,7 @@ def published_provider(**claims: object) -> Iterator[str]:
 
 
 def answer_of(address: str) -> dict[str, str]:
-    """Authorize at the published provider, and return the parameters of the way back."""
+    """Authorize at the published provider, and return the parameters that it sends back."""
     answer = httpx2.post(address, data={"sub": SUBJECT}, follow_redirects=False, timeout=10)
     assert answer.status_code == 302, answer.text
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
@@ -63,7 +63,7 @@ class ForgingProvider:
     user_info: dict[str, Any] = field(default_factory=dict)
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "a"}))
     signing_key: Any = None
-    """The key that signs, where it differs from the published one."""
+    """The key that signs tokens, if it differs from the published key."""
     requests: list[httpx2.Request] = field(default_factory=list)
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:

@@ -24,7 +24,10 @@ HALF_DOLLAR = Answer("a", usage=usage(10, 5, cost=0.5))
 
 @pytest.fixture
 def priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token of the output costs 0.6 millionths of a dollar, as no price is known on loopback."""
+    """Set the price of an output token to 0.6 millionths of a dollar.
+
+    Without this, models on loopback have no price.
+    """
 
     def cost(_endpoint: Endpoint, usage: Usage) -> float:
         return (usage.output or 0) * 0.6 / 1e6

@@ -20,7 +20,10 @@ _MEASURED = re.compile(r'"(latency|took_ms)":[0-9.e-]+')
 _COMPUTED = re.compile(r'{"span_id":"[0-9a-f]{16}"}')
 """The answer of a route that computes the id of a span from the ids of the request."""
 _REPETITIONS = 3
-"""How often a request with other statements is repeated: a new connection executes statements."""
+"""How often requests are repeated if their statements differ.
+
+A new connection executes further statements, so one difference may have this harmless reason.
+"""
 _VARYING = frozenset({"date", "content-length", "x-trace-id", "x-span-id", "mcp-session-id"})
 
 
@@ -29,8 +32,9 @@ async def faults_of(
 ) -> list[str]:
     """Return how the answer reveals the other project. The list is empty if it does not.
 
-    The answer to an id of the other project must equal the answer to an unknown id, and execute
-    the same statements on the same stores. `creates` states that the answer has new ids and times.
+    The answer to an id of the other project must equal the answer to an unknown id. Both requests
+    must execute the same statements on the same stores. `creates` states that the answer has new
+    ids and times.
     """
     ids = world.ids[VICTIM]
     answers, statements = await _sent(world, send, (OTHER_UNKNOWN, UNKNOWN, ids))

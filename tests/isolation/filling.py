@@ -14,7 +14,7 @@ from tests.isolation.world import RECORDED, SECRETS, VICTIM, Kind, World
 from tests.server.exports import export, span
 
 _IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(3_000)
-"""The beginning of an image that is long enough for a blob of its own."""
+"""An incomplete image, which is so large that it is stored in its own blob."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Filling:
     stack: AsyncExitStack
     ids: dict[Kind, str] = field(default_factory=dict)
     page: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """Holds the page of a project other than the victim until everything is created."""
+    """Keeps the page of the other project (not the victim's) open until everything is created."""
 
     @property
     def secret(self) -> str:
@@ -127,7 +127,7 @@ class Filling:
         """Open a page, which answers approvals and receives a request that stays open."""
         page = self.ids[Kind.PAGE]
         path = f"/api/v1/events/socket?page={page}&approve=true"
-        # The page of the other project leaves later: tools would wait for its approval.
+        # The page of the other project closes later. Otherwise tools would wait for its approval.
         stack = self.stack if self.project == VICTIM else self.page
         socket = await stack.enter_async_context(self.world.socket(self.project, path))
         question = {"page": page, "request": {"type": "navigate_to", "url": f"/runs/{self.secret}"}}
@@ -217,7 +217,7 @@ class Filling:
 
 
 async def until(found: Callable[[], Awaitable[Any]]) -> Any:
-    """Repeat until the result is true, and return it."""
+    """Call `found` again until its result is true, and return the result."""
     async with asyncio.timeout(30):
         while True:
             if result := await found():

@@ -37,7 +37,11 @@ PATH_IDS: Final[Mapping[str, Kind]] = {
     "experiments/reference": Kind.EXPERIMENT,
     "exports/reference": Kind.TRACE,
 }
-"""The kind of each path parameter. A first part, if there is one, is the first part of the path."""
+"""The kind of each path parameter.
+
+Some names mean different kinds in different routes. Before such a name, the key contains the first
+part of the path.
+"""
 
 PATH_NUMBERS: Final[Mapping[str, str]] = {"turn": "0", "slot": "0"}
 

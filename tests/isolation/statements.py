@@ -35,7 +35,8 @@ class RecordedStatements:
 def record_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record the statements of every SQLite connection that is opened from now on.
 
-    Threads of `asyncio.to_thread` have the context of their request. Other threads have none.
+    Threads of `asyncio.to_thread` have the context of their request, so their statements belong to
+    this request. The statements of other threads are not recorded.
     """
     connect = sqlite3.connect
 

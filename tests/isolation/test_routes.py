@@ -113,7 +113,7 @@ async def test_requests_cover_every_name_of_the_document(world: World) -> None:
 
 
 async def test_ids_of_the_requests_exist_in_their_own_project(world: World) -> None:
-    """Wrong ids would make the next test pass."""
+    """If the ids did not exist, the next test would pass for the wrong reason."""
     http, ids = world.http[VICTIM], world.ids[VICTIM]
     proven, listed = set(_PROVEN_ELSEWHERE), ""
     for probe in probes(world.app.openapi()):

@@ -28,7 +28,7 @@ async def listed(world: World) -> list[dict[str, Any]]:
 
 
 def argument_names(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> set[str]:
-    """The names of all arguments of a tool, also of the inner ones."""
+    """The names of all arguments of a tool, including those inside of other arguments."""
     if (reference := schema.get("$ref")) is not None:
         schema = whole["$defs"][reference.rpartition("/")[2]]
     found = set(schema.get("properties", ()))

@@ -1,4 +1,4 @@
-"""What each route needs: every route declares it, and refuses senders who lack it."""
+"""Every route declares what its senders need, and refuses senders who do not have it."""
 
 import re
 from pathlib import Path

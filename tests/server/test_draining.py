@@ -74,7 +74,7 @@ async def test_streams_of_mcp_stay_open_until_the_server_refuses_connections(rep
         async with served.http.stream("GET", "/mcp", headers=headers) as answer:
             assert answer.status_code == 200
             await served.terminate()
-            with contextlib.suppress(httpx2.RemoteProtocolError):  # MCP ends it without an end
+            with contextlib.suppress(httpx2.RemoteProtocolError):  # MCP breaks it off
                 [line async for line in answer.aiter_lines()]
         with pytest.raises(httpx2.ConnectError):
             await served.http.get("/healthz", headers={"Connection": "close"})

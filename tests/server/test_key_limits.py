@@ -1,4 +1,4 @@
-"""A server with keys: what they may send, and what the audit log records about them."""
+"""The limits of API keys at a server, and the entries about keys in its audit log."""
 
 import json
 from pathlib import Path

@@ -38,7 +38,7 @@ def assigned(at: Team) -> list[str]:
 
 
 def message(at: Team, tool: str = "reading", **changes: object) -> WorkerCall:
-    """A call as a server sends it, from a server that does not exist."""
+    """The message of a call whose server does not exist."""
     tree = tree_of(at.root)
     values: dict[str, object] = {
         "id": f"{new_id()}.0.0", "caller": "nobody", "repository": tree.repository,

@@ -34,7 +34,7 @@ class NoteArguments(Arguments):
     until: str | None = None
     """The path of a file. The run ends when the file exists."""
     seconds: float = 0.0
-    """The time that the run takes at least."""
+    """The minimum time of the run."""
     size: int = 0
     """The length of the text in the result."""
 

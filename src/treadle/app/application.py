@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 _NUMBERS_OF_SERVERS = 10**17
-"""The range from which a server draws the number of its first permission.
+"""A server draws the number of its first permission at random from this range.
 
-The servers of a project then number their permissions differently.
+So two servers of a project practically never give two permissions the same number.
 """
 
 
@@ -126,8 +126,8 @@ async def open_app(
 
     Without `settings`, the configuration of the repository applies. Without `stores`, the
     application uses the stores of the user. With `only_tool`, the
-    application opens only the parts that this tool needs. With `nats`, calls of some tools go to
-    workers. Raises StoreError and ConfigError.
+    application opens only the parts that this tool needs. With `nats`, workers run the calls of
+    some tools. Raises StoreError and ConfigError.
     """
     clock = clock or SystemClock()
     bus = bus or EventBus(clock)
@@ -228,7 +228,8 @@ async def _open_analyst_tools(
         ui = Ui(ui_store, clock)
         models_read = settings.traces.models_read
         tools = analyst_tools(traces, opened.experiments, ui, settings)
-        # The store of a project contains the records of that project alone.
+        # The store of a project contains the records of that project alone, so models may read all
+        # of them by default.
         if models_read == "all" or (models_read is None and settings.project_folder):
             yield _AnalystTools(tools, (), opened)
             return

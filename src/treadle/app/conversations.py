@@ -165,8 +165,8 @@ class Conversations:
     async def exclusive(self, conversation_id: UUID, title: str) -> AsyncIterator[None]:
         """Keep the conversation free of turns until the context ends. New messages wait.
 
-        Raises TurnRunningError with the title if a turn of this process or of another server of the
-        project runs or waits.
+        Raises TurnRunningError if a turn of the conversation runs or waits, in this process or at
+        another server of the project. The error contains `title`.
         """
         lock = self._locks[conversation_id]
         if lock.locked():
@@ -177,7 +177,7 @@ class Conversations:
             yield
 
     def ask_elsewhere(self, runs_elsewhere: Callable[[UUID], Awaitable[bool]] | None) -> None:
-        """Use a function that states whether another server runs a turn of a conversation."""
+        """Set the function that states whether another server runs a turn of a conversation."""
         self._runs_elsewhere = runs_elsewhere
 
     @asynccontextmanager

@@ -59,13 +59,13 @@ class OtherPermissions(Protocol):
     """The permissions of conversations that the other servers of the project have."""
 
     async def session_permissions(self, conversation_id: UUID | None) -> Sequence[Permission]:
-        """Return them, as `Permissions.of_conversations` does."""
+        """Return these permissions, with sentences for a reader of the conversation."""
         ...
 
     async def revoke_permissions(
         self, *, number: int | None = None, grants: Collection[Grant] = ()
     ) -> int:
-        """Revoke the permission `number`, or those with equal grants, or all of them.
+        """Revoke the permission `number`, those with one of the `grants`, or by default all.
 
         Returns the number of revoked permissions. Raises TreadleError if a server does not answer.
         """

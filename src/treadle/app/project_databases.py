@@ -12,7 +12,7 @@ _RECOUNT_SECONDS = 24 * 3600.0
 
 
 def project_databases(stores: Stores) -> tuple[Database, ...]:
-    """Return the databases of a project. The default project includes that of the identities."""
+    """Return the databases of a project. Those of the default project include the identities."""
     from treadle.edits import proposal_store
     from treadle.experiments import store as experiments
     from treadle.gateway import breakpoints

@@ -33,7 +33,7 @@ class WorkerOptions:
     """The options of `treadle worker`.
 
     `report` receives sentences for a person. `ready` is called with the name of the worker when
-    servers find it.
+    servers can find the worker.
     """
 
     roots: Sequence[Path]
@@ -44,10 +44,11 @@ class WorkerOptions:
 
 
 async def run_worker(options: WorkerOptions) -> None:
-    """Run calls until SIGTERM or SIGINT. The first signal drains, and the second one cancels.
+    """Run calls until SIGTERM or SIGINT. A second signal cancels the running calls.
 
-    Raises ConfigError if the setting `bus.url` is missing, and BusError if NATS is away at the
-    start or ends the connection for ever.
+    After the first signal, the worker finishes its running calls and takes no new ones. Raises
+    ConfigError if the setting `bus.url` is missing, and BusError if NATS is away at the start or
+    closes the connection permanently.
     """
     url = load(options.roots[0], os.environ, {}).settings.bus.url
     if url is None:
@@ -63,7 +64,7 @@ async def run_worker(options: WorkerOptions) -> None:
         ) from error
     name = _worker_name()
     async with connect(url, name=f"treadle worker {name}") as connection, AsyncExitStack() as stack:
-        from treadle.workers.worker import Worker  # needs nats-py, which `connect` looked for
+        from treadle.workers.worker import Worker  # needs nats-py: `connect` has checked it
 
         offered = [await stack.enter_async_context(_opened(root)) for root in options.roots]
         worker = Worker(
@@ -106,7 +107,7 @@ async def run_worker(options: WorkerOptions) -> None:
 
 @asynccontextmanager
 async def _opened(root: Path) -> "AsyncIterator[OfferedRepository]":
-    """Open the tools of a repository. A worker keeps no proposals, so it has no editing tools."""
+    """Open the tools of a repository, without editing tools: a worker keeps no proposals."""
     from treadle.workers.work_tree import read_work_tree
     from treadle.workers.worker import OfferedRepository
 

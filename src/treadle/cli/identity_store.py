@@ -14,7 +14,7 @@ WHO = "command line"
 
 @contextmanager
 def opened_identities() -> Iterator[IdentityStore]:
-    """Open the identity store until the context ends. The first change creates it."""
+    """Open the identity store until the context ends. The first use creates the store."""
     with IdentityStore(Stores.of_user().identity) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""Progress on standard error: of the first build of an index, and of a copy."""
+"""Shows the progress of the first build of an index, and of a copy, on standard error."""
 
 import sys
 from typing import TYPE_CHECKING, Self

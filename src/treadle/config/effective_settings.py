@@ -108,7 +108,7 @@ def _fields(
 def _masked(name: str, value: object) -> object:
     """Mask the credentials of URLs, and texts that look like secrets.
 
-    An API key may be in the wrong setting.
+    Texts of all settings are checked, because an API key may be in the wrong setting.
     """
     if isinstance(value, str):
         return secrets.redact_named(name, without_credentials(value))[0]

@@ -76,9 +76,9 @@ def load(
     `env` is the environment. `overrides` contains the flags by dotted key, and None for a flag that
     was not given. A later layer overrides single settings of the earlier layers. A list or a table
     of preferences is replaced as a whole. Lists that only restrict are an exception: the lists of
-    all layers are joined. If a server has several projects, `project_folder` is the folder with the
-    file of the project, which overrides the settings of the server. Raises ConfigError with the
-    key, the file and the line, but never with an API key.
+    all layers are joined. If a server has several projects, `project_folder` is the folder of the
+    project. The settings file in this folder overrides the settings of the server. Raises
+    ConfigError with the key, the file and the line, but never with an API key.
     """
     user_path, repository_path = config_paths(root)
     user = _read_own_file(user_path, LayerKind.USER)
@@ -115,7 +115,10 @@ def _read_own_file(path: Path, kind: LayerKind) -> Layer:
 
 
 def _read_project_file(folder: Path | None) -> Layer:
-    """Read the settings of a project. Raises ConfigError for a setting of the whole server."""
+    """Read the settings of a project.
+
+    Raises ConfigError if the file contains a setting that applies to the whole server.
+    """
     if folder is None:
         return {}
     layer = _read_own_file(folder / FILE_NAME, LayerKind.PROJECT)

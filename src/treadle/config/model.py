@@ -383,7 +383,7 @@ class Settings(Section):
 
     @property
     def project_folder(self) -> Path | None:
-        """The folder of the project. It is None for the settings of the user."""
+        """The folder of the project. It is None if these are the settings of the user."""
         return self._project_folder
 
     @property

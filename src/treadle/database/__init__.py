@@ -3,7 +3,8 @@
 A store states its tables as a `Schema` and keeps one SQL text, in the dialect of SQLite. It opens
 its database with `open_database`. A PostgreSQL connection translates each statement.
 
-This package imports little, because every code search opens a SQLite file.
+This package imports few modules. Every code search opens a SQLite file, so it waits for these
+imports.
 """
 
 from treadle.database.address import PostgresAddress, StoreAddress

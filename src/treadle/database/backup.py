@@ -1,7 +1,7 @@
 """Copies the SQLite files of an installation while programs use them, and restores the copies.
 
-A copy of one file is one state of the file. The copies of different files are from slightly
-different times, so a record in one file may refer to a newer record of another file.
+Each copy shows its file at one moment. The copies of different files are from slightly different
+moments, so a record in one copy may refer to a record that another copy does not have yet.
 """
 
 import json
@@ -22,7 +22,7 @@ _BUSY_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class CopiedFile:
-    """One file of a backup. `rows` are the numbers of rows by table."""
+    """One file of a backup. `rows` has the number of rows of each table."""
 
     name: str
     bytes: int
@@ -75,7 +75,7 @@ def _names(data: Path) -> list[str]:
 
 def _copy(source: Path, target: Path, name: str) -> CopiedFile:
     private_file(target)
-    uri = f"{source.resolve().as_uri()}?mode=rw"  # a read-only connection needs existing sidecars
+    uri = f"{source.resolve().as_uri()}?mode=rw"  # `mode=ro` needs existing -wal and -shm files
     try:
         with (
             closing(
@@ -104,7 +104,7 @@ def _restore_file(source: Path, target: Path, name: str, rows: Mapping[str, int]
 def _check(path: Path, rows: Mapping[str, int]) -> None:
     """Raise StoreError if the file is damaged, or has another number of rows in a table."""
     try:
-        # The file is not changed, so no other process needs a lock of it.
+        # No process changes a copy, so SQLite needs neither a lock nor a log (`immutable`).
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -125,9 +125,9 @@ def _count(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def _tables(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield the names of the tables with rows of their own.
+    """Yield the names of the tables whose rows are counted.
 
-    The tables behind a search index are part of the file, but counting them is slow.
+    The internal tables of a search index are left out, because counting their rows is slow.
     """
     rows = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name"

@@ -47,8 +47,9 @@ class Connection(Protocol):
 def transaction(connection: Connection) -> Iterator[Connection]:
     """Run the block in a transaction: all its statements are committed, or none.
 
-    The transaction takes the write lock at its beginning. It waits there for another process until
-    the busy time-out. A lock that is taken later can fail without a wait.
+    The transaction takes the write lock at its beginning. If another process has the lock, the
+    transaction waits for it until the busy time-out. If a transaction requested the lock later,
+    SQLite could refuse it at once.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -55,17 +55,17 @@ class CopySide(ABC):
 
     @abstractmethod
     def protect(self, connection: Connection) -> None:
-        """Protect new tables in the way of the engine."""
+        """Protect new tables from other readers, with the means of the engine."""
 
     @abstractmethod
     def last_numbers(self, connection: Connection, tables: Sequence[Table]) -> Mapping[str, int]:
-        """Return the last number that the database assigned in each table with numbers."""
+        """Return the last number that the database assigned, for each table with numbered rows."""
 
     @abstractmethod
     def set_next_numbers(
         self, connection: Connection, tables: Sequence[Table], last: Mapping[str, int]
     ) -> None:
-        """Let the database assign numbers after those of `last`."""
+        """Make the database assign only numbers above those of `last`."""
 
     def count(self, connection: Connection, table: Table) -> int:
         """Return the number of rows of a table."""

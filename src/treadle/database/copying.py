@@ -1,8 +1,8 @@
 """Copies all rows of a database into an empty database of another engine.
 
-A copy can be interrupted at any moment and continued. The table `copy_progress` of the target has
-the position of the copy, which changes in the same transaction as the copied rows. The copy ends
-with a comparison of both databases, and then removes this table.
+A copy can be interrupted at any moment and continued. The table `copy_progress` of the target
+states which rows have been copied. It changes in the same transaction as the copied rows. At the
+end, the copy compares both databases and removes this table.
 """
 
 import json
@@ -28,7 +28,7 @@ _MASK = (1 << 64) - 1
 Writer = Callable[[Connection, Sequence[Row]], None]
 """Inserts rows into a table that the two engines store in different ways."""
 Shown = Callable[[str, int], None]
-"""Receives the name of a table and the number of its rows that are copied."""
+"""Receives the name of a table and how many of its rows have been copied."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ def copy_database(
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A copy of one database. `read` and `write` are the connections of both sides."""
+    """A copy of one database. `read` reads the source, and `write` writes the target."""
 
     reading: CopySide
     read: Connection
@@ -154,8 +154,9 @@ class _Copy:
     def compare(self, tables: Sequence[Table], *, again: bool) -> None:
         """Raise StoreError if a table of the target differs from the source.
 
-        The copy has hashed the rows of the source. If it was interrupted, the source may have
-        changed meanwhile, so `again` hashes them again.
+        The rows of the source were hashed while they were copied. If the copy was interrupted, the
+        source may have changed since then. In this case `again` is True, and the rows of the source
+        are hashed again.
         """
         with self.writing.snapshot() as written:
             for table in tables:

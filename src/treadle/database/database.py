@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COPY_PROGRESS = "copy_progress"
-"""The table of a database into which a copy has not been completed (`copying`)."""
+"""A database has this table while a copy into the database is incomplete (`copying`)."""
 UNFINISHED_COPY = "a copy into it has not been completed; run `treadle store copy` again"
 
 _FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
@@ -58,7 +58,7 @@ class Database(ABC):
     def machine(self) -> str:
         """The id of this machine if several machines can share the database, otherwise empty.
 
-        Records about local files store it.
+        A record about a local file contains this id.
         """
         return ""
 
@@ -102,13 +102,13 @@ class Database(ABC):
     def read(self, connection: Connection, seconds: float) -> AbstractContextManager[None]:
         """Run a block that sees one state of the database.
 
-        `connection` is one of `connect_reader`. A statement that still runs after `seconds` is
+        `connection` comes from `connect_reader`. A statement that still runs after `seconds` is
         cancelled and raises sqlite3.Error.
         """
 
     @abstractmethod
     def change_number(self, connection: Connection) -> int | None:
-        """Return a number that differs after another connection has changed the database.
+        """Return a number that changes when another connection changes the database.
 
         The result is None if the engine has no such number.
         """
@@ -131,7 +131,7 @@ class Database(ABC):
 
     @abstractmethod
     def check_version(self, connection: Connection) -> None:
-        """Raise StoreError if a newer version of Treadle has upgraded the tables meanwhile."""
+        """Raise StoreError if a newer version of Treadle has upgraded the tables by now."""
 
     @abstractmethod
     def examine(self) -> str | None:
@@ -145,7 +145,7 @@ class Database(ABC):
         """Return the version of the tables, or 0 if the database does not exist."""
 
     def exposure(self) -> str | None:
-        """Return why the records of a project are not separate from those of others, or None."""
+        """Return why other projects could read the records of this project, or None."""
         return None
 
     @abstractmethod
@@ -174,8 +174,8 @@ class Database(ABC):
     def use(self) -> Iterator[Connection]:
         """Yield the connection. Other threads wait until the block ends.
 
-        A connection that the server has closed meanwhile is replaced, except inside another block
-        of this thread, which may be a transaction.
+        If the server has closed the connection, the block gets a new one. A block inside another
+        block of this thread keeps the connection, because the outer block may be in a transaction.
         """
         with self._lock:
             self._depth += 1

@@ -47,7 +47,7 @@ from treadle.owner_only import private_folder
 
 _MAX_NAMED_TABLES = 3
 _SCRATCH = "treadle_examination"
-"""The schema in which `examine` creates tables for a comparison. It is never committed."""
+"""The schema in which `examine` creates tables for a comparison. It is always rolled back."""
 _DENIED = "42501"
 _IS_HELD = """
     SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
@@ -59,10 +59,10 @@ _READ = """
     SET LOCAL statement_timeout = {milliseconds};
     SET LOCAL work_mem = '64MB';
     SET LOCAL enable_mergejoin = off"""
-"""Begins to read.
+"""The statements that begin a block of reads.
 
-Sums over many rows need more memory than the 4 MB of the default setting. For a page of rows in
-order, the planner would join by merging, which reads far more rows than the page has.
+Sums over many rows need more memory than the default of 4 MB. Merge joins are off, because the
+planner would use one for a page of sorted rows, and it would read far more rows than the page has.
 """
 
 

@@ -130,7 +130,7 @@ class PostgresConnection:
 
 
 class _Rows:
-    """The rows of a statement. Errors while they are read are those of `sqlite3`."""
+    """The rows of a statement. Methods that read them raise the errors of `sqlite3`."""
 
     def __init__(self, cursor: "psycopg.Cursor[tuple[Any, ...]]") -> None:
         self._cursor = cursor
@@ -155,7 +155,7 @@ class _Rows:
 class Pool:
     """The idle connections of this process to one database.
 
-    All stores of all projects share them, so their number does not grow with the projects.
+    All stores of all projects share them, so more projects do not need more connections.
     """
 
     def __init__(self, url: str) -> None:
@@ -164,7 +164,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self, address: PostgresAddress, schema: Schema) -> PostgresConnection:
-        """Return a connection for the store at `address`, a new one if none is idle."""
+        """Return an idle connection for the store at `address`, or a new one if none is idle."""
         while (idle := self._take_idle(address)) is not None:
             with suppress(psycopg.OperationalError):  # the server was restarted meanwhile
                 if idle.is_alive:
@@ -214,9 +214,9 @@ class Pool:
     def _assign(
         self, connection: PostgresConnection, address: PostgresAddress, schema: Schema
     ) -> None:
-        """Make the connection one of the project and the store at `address`."""
+        """Assign the connection to the project and the store of `address`."""
         if connection.schema not in {"", address.schema}:
-            connection.raw.execute("DISCARD PLANS")  # they contain the result of `is_project`
+            connection.raw.execute("DISCARD PLANS")  # plans contain the result of `is_project`
         connection.raw.execute(
             "SELECT set_config('search_path', %s, false), set_config(%s, %s, false),"
             " set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)",

@@ -52,7 +52,7 @@ _JSON_TEXT = r"""
                 ELSE chr(code) END;
         END LOOP;
     END $$"""
-"""Decodes the escapes of a JSON text. NUL and lone surrogates become those of `postgres_values`."""
+"""Decodes the escapes of a JSON text. NUL and lone surrogates become private characters."""
 
 
 def _operator(name: str, function: str) -> str:
@@ -69,8 +69,9 @@ _MEMBER = r'"((?:[^"\\]|\\.)*)"'
 
 FUNCTIONS: tuple[str, ...] = (
     # The row-level policies call this function. It is declared as IMMUTABLE, so that the planner
-    # replaces the call by its result. PostgreSQL does not use an index for text search below a
-    # policy that it evaluates later. A connection discards its plans when its project changes.
+    # replaces the call by its result. If the policy were evaluated for each row instead, PostgreSQL
+    # would not use the index for text search. The result depends on the project of the connection,
+    # so a connection discards its plans when its project changes.
     f"""CREATE OR REPLACE FUNCTION treadle.is_project(text)
         RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
         AS 'SELECT current_setting(''{PROJECT_SETTING}'', true) IS NOT DISTINCT FROM $1'""",  # noqa: S608  (constants)

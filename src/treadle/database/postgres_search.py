@@ -8,7 +8,7 @@ _BETWEEN_WORDS = r"[\u0001-/:-@\[-\u0060{-\u007f]"
 """Matches a character between two words, after ASCII letters were changed to lower case."""
 
 SEARCH_FUNCTIONS: tuple[str, ...] = (
-    # The sign '-' finds the texts whose words are not all in the index.
+    # Each query also matches the word '-'. This word marks texts that are not fully indexed.
     r"""CREATE OR REPLACE FUNCTION treadle.words_query(query text)
         RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT (regexp_replace(replace(
@@ -24,7 +24,7 @@ SEARCH_FUNCTIONS: tuple[str, ...] = (
             )) ~ ('{_BETWEEN_WORDS}' || replace(found[1], ' ', '{_BETWEEN_WORDS}+')
                 || CASE WHEN found[2] IS NULL THEN '{_BETWEEN_WORDS}' ELSE '' END)
         ) FROM regexp_matches(query, '"([^"]*)"( \*)?', 'g') found $$""",  # noqa: S608  (constants)
-    # The index alone finds single words. Phrases and cut words need the words in their order.
+    # The index is sufficient for single words. Phrases and cut words need the words in order.
     """CREATE OR REPLACE FUNCTION treadle.has_words(
             partial bigint, tokens text, name text, input text, output text, query text
         ) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -33,7 +33,8 @@ def adapt(connection: "psycopg.Connection[Any]") -> None:
     adapters.register_dumper(str, _TextDumper)
     adapters.register_dumper(PackedText, _PackedTextDumper)
     adapters.register_dumper(bool, _BoolDumper)
-    # All numbers have one type, so that a statement is prepared once and not for each size.
+    # psycopg would choose the type of an integer by its size, and PostgreSQL would then prepare
+    # a statement once for each combination of types. So all integers are sent as one type.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_loader("text", _TextLoader)

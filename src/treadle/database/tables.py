@@ -9,7 +9,7 @@ from typing import Any
 from treadle.database.schema import Schema
 
 ROW_KEY = "rowid"
-"""The key of a virtual table, which has no column for it."""
+"""The key of a virtual table, whose declared columns do not include the key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ _MIGRATIONS = (
     """,
     "ALTER TABLE proposals ADD COLUMN undone TEXT NOT NULL DEFAULT '[]';",
     "ALTER TABLE proposals ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]';",
-    # The machine whose files are written. It is empty in a SQLite file, which has one machine.
+    # The machine that writes the files. It is empty in a SQLite file, which only one machine uses.
     "ALTER TABLE journal ADD COLUMN machine TEXT NOT NULL DEFAULT '';",
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""

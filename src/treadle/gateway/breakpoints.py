@@ -145,7 +145,7 @@ class BreakpointStore:
         return list(_valid(Held, self._read("SELECT data FROM held ORDER BY id DESC")))
 
     def save_held(self, held: Held) -> None:
-        """Store the current state of a held call. A call that no longer waits does not change."""
+        """Store the current state of a held call, unless the stored call no longer waits."""
         data = json.dumps(asdict(held))
         self._write(
             "INSERT INTO held VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
@@ -158,8 +158,8 @@ class BreakpointStore:
     def lose_waiting(self, now_us: int) -> None:
         """Mark the waiting calls as lost, since no client waits for them after a restart.
 
-        If several machines share the store, another server may still hold a call until its time
-        limit passes. All but the newest held calls are deleted.
+        If several servers share the store, another server may still hold a call whose time limit
+        has not passed. Such a call stays as it is. All but the newest held calls are deleted.
         """
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
         for held in _valid(Held, rows):

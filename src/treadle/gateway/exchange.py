@@ -437,12 +437,12 @@ def _budgets(request: CallRequest, budgets: Budgets) -> tuple[str, ...]:
 
 
 def _may_cost(request: CallRequest) -> bool:
-    """Whether a call may cost something. Calls about files and requests for results do not."""
+    """Whether a call may cost something. Calls about files and requests for results are free."""
     return request.target.method == "POST" and request.operation is not Operation.FILES
 
 
 def _refuse_batch(request: CallRequest, counter: str) -> None:
-    """Raise RefusalError for the start of a batch, whose cost `counter` cannot count."""
+    """Raise RefusalError if a call starts a batch, whose cost the limit `counter` cannot count."""
     if request.operation is Operation.BATCHES and request.target.path == "/batches":
         raise RefusalError(
             f"{counter} cannot count a batch, whose calls are made later.",

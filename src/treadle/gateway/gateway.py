@@ -162,7 +162,7 @@ class Gateway:
                 without_usage=set(),
             )
             yield cls(parts, models, await stack.enter_async_context(recorder))
-        await asyncio.sleep(0)  # the recorder has scheduled `settle` for its last calls
+        await asyncio.sleep(0)  # starts the tasks of `settle` that the recorder has scheduled
         await asyncio.gather(*background, return_exceptions=True)
 
     @property
@@ -229,7 +229,7 @@ class Gateway:
     ) -> None:
         """Answer one request to a path that the gateway serves (`apis.PATHS`).
 
-        `spending` counts its cost for the limits of an API key.
+        `spending` counts the cost of the request for the limits of an API key.
         """
         try:
             self._parts.upstream.hops.check(scope["headers"])

@@ -1,8 +1,8 @@
 """Limits the cost of the calls that an API key makes in a day and in a month.
 
-The identity store counts the cost, so all servers of an installation share one limit. Before a
-call, its expected cost is reserved in one transaction. Therefore concurrent calls exceed a limit
-only by the difference between their actual and their expected cost.
+The identity store counts the cost, so all servers of an installation share one limit. The expected
+cost of a call is reserved in one transaction before the call. Therefore concurrent calls can exceed
+a limit only if they cost more than expected.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class _Limit:
 
 
 class KeySpending:
-    """The cost of one call of an API key."""
+    """Counts the cost of one call for the limits of its API key."""
 
     def __init__(self, identity: Identity, use: KeyUse, clock: Clock) -> None:
         self._identity = identity
@@ -55,7 +55,7 @@ class KeySpending:
                 code="price_unknown",
                 headers={"x-should-retry": "false"},
             )
-        amount = max(1, math.ceil(planned.cost * _MICRO))  # so that a used-up limit refuses
+        amount = max(1, math.ceil(planned.cost * _MICRO))  # a used-up limit refuses all calls
         try:
             reached = await asyncio.to_thread(self._reserve, amount)
         except StoreError as error:
@@ -84,7 +84,7 @@ class KeySpending:
             _log.warning("A cost of the key %s is not counted: %s", self._identity.name, error)
 
     def _reserve(self, amount: int) -> _Limit | None:
-        """Reserve the amount in each period. Returns the limit that does not have it left."""
+        """Reserve the amount in each period. Returns the limit that it would exceed, or None."""
         for number, limit in enumerate(self._limits):
             taken = self._use.take(
                 self._identity.id, limit.counter, limit.begin, amount, limit.limit

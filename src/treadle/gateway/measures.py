@@ -8,7 +8,7 @@ from treadle.spans.span import Span, SpanKind, SpanStatus
 
 
 class GatewayMeasures:
-    """Counts the calls of all projects of a server. Recorders of several threads may add to it.
+    """Counts the calls of all projects of a server. Several threads may call `record`.
 
     Clients choose the names of models. A name is counted separately only after a call of that model
     succeeded.
@@ -28,7 +28,7 @@ class GatewayMeasures:
         self._providers = Names()
 
     def record(self, spans: Iterable[Span]) -> None:
-        """Count the attempts among the spans of a call."""
+        """Count the attempts of a call: its spans, except for those of agents and approvals."""
         with self._lock:
             for span in spans:
                 if span.kind not in {SpanKind.AGENT, SpanKind.APPROVAL}:

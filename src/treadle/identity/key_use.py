@@ -24,7 +24,7 @@ class KeyUse:
         self._database = database
 
     def take(self, key_id: str, counter: Counter, period_us: int, amount: int, limit: int) -> int:
-        """Add up to `amount` to a counter without exceeding `limit`. Returns what was added.
+        """Add up to `amount` to a counter without exceeding `limit`. Returns the added amount.
 
         `period_us` is the start of the period. The statement locks the row of the counter until the
         transaction ends, so concurrent servers together never exceed the limit.
@@ -37,7 +37,7 @@ class KeyUse:
             return amount - excess
 
     def add(self, key_id: str, counter: Counter, period_us: int, amount: int) -> int:
-        """Add to a counter, which may exceed its limit then. Returns the new total."""
+        """Add to a counter, even if it then exceeds its limit. Returns the new total."""
         with self._database.transaction() as connection:
             return _add(connection, key_id, counter, period_us, amount)
 

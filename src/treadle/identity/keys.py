@@ -37,7 +37,7 @@ class ApiKeys:
         expires_us: int | None,
         now_us: int,
     ) -> tuple[ApiKey, str]:
-        """Create a key. Returns it with its secret, which is not stored.
+        """Create a key. Returns the key and its secret. The secret is not stored.
 
         Raises UsageError if the name is invalid, or if another valid key of the project has it.
         """
@@ -109,7 +109,7 @@ class ApiKeys:
             return key
 
     def revoke(self, reference: str, now_us: int) -> ApiKey:
-        """Revoke a key, and return it as it was before.
+        """Revoke a key, and return the key as it was before the revocation.
 
         `reference` is the id, the beginning of the id, the name, or the shown beginning of the key.
         Raises NotFoundError if no valid key matches, and UsageError if several keys match.

@@ -22,7 +22,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who signs in with a browser. `roles` has the role in each project of the user."""
+    """A person who signs in with a browser. `roles` has the role in each of the user's projects."""
 
     id: str
     email: str
@@ -32,8 +32,8 @@ class User:
     def identity(self, project: str | None) -> Identity | None:
         """Return the identity of a request of the user in a project.
 
-        Without a project, it is `default` if the user has a role there, and otherwise the first
-        project of the user. Returns None if the user has no role in the project.
+        If `project` is None, the project is `default` if the user has a role there, and otherwise
+        the first project of the user. Returns None if the user has no role in the project.
         """
         if project is None:
             project = (
@@ -59,7 +59,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """An API key without its secret, of which the store has only a hash.
+    """An API key without its secret. The store has only a hash of the secret.
 
     `prefix` is the beginning of the key, with which a person recognises it.
     """

@@ -47,9 +47,9 @@ class IdentityStore:
         return self._exists
 
     def has_identities(self, now_us: int) -> bool:
-        """Whether anyone but the server's own user can use the installation now or soon.
+        """Whether anyone but the server's own user can use the installation, or is invited to.
 
-        This is the case with a user, a valid key, or an open invitation.
+        This is the case if there is a user, a valid key or an open invitation.
         """
         return self.exists and bool(
             self.users.all()

@@ -42,7 +42,7 @@ class Users:
     def invite(
         self, email: str, project: str, role: Role, *, now_us: int, microseconds: int
     ) -> tuple[Invitation, str]:
-        """Create an invitation. Returns it with its secret, which is not stored.
+        """Create an invitation. Returns the invitation and its secret. The secret is not stored.
 
         Earlier invitations of this user to this project become invalid. Raises UsageError if the
         e-mail address is invalid.
@@ -83,7 +83,8 @@ class Users:
     def join(self, email: str, now_us: int) -> tuple[User | None, list[Invitation]]:
         """Use up all invitations of a person with a verified e-mail address.
 
-        Returns the user with this address, or None if there is none, and the used invitations.
+        Returns the user with this address, or None if no user has it. Also returns the invitations
+        that were used up.
         """
         with self._database.transaction() as connection:
             rows = connection.execute(

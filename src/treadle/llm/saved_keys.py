@@ -41,7 +41,7 @@ Stamp = tuple[int, int, int] | None
 
 _writing = threading.Lock()
 _read: "dict[Path, tuple[Stamp, Mapping[str, SavedKey]]]" = {}
-"""The content of each key file at the time when it was last read, with the stamp of that time."""
+"""The content of each key file when it was last read, with the stamp of the file at that time."""
 
 
 class KeyLocation(StrEnum):
@@ -162,7 +162,7 @@ def _all(folder: Path) -> Mapping[str, SavedKey]:
 
 
 def _entry_name(folder: Path, provider: str) -> str:
-    """Return the name of the keyring entry. The entries of a project have other names."""
+    """Return the name of the keyring entry. For a key of a project, it contains the project."""
     return provider if folder == user_config_dir() else f"{provider} in project {folder.name}"
 
 

@@ -1,8 +1,8 @@
 """The connection to the NATS servers of the setting `bus.url`.
 
 The first connection attempt ends after a short time, with an error that states what to do. After
-that, the connection lasts until its context ends: if a server goes away, the client connects again
-as often as needed.
+that, the connection lasts until its context ends: if the connection is lost, the client connects
+again as often as needed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 START_SECONDS = 5.0
-"""The maximum time of the first connection in seconds."""
+"""The maximum time of the first connection attempt in seconds."""
 
 REQUEST_SECONDS = 5.0
 """The maximum time in seconds that JetStream may take to acknowledge a request."""
@@ -34,7 +34,7 @@ _RECONNECT_SECONDS = 0.5
 _PING_SECONDS = 10
 _CLOSE_SECONDS = 2.0
 _REFUSAL = "authorization violation"
-"""The reason that a server gives for refused credentials. The client has no type for it."""
+"""The reason that a server gives for refused credentials. The client has no exception for it."""
 
 
 class BusError(TreadleError):
@@ -45,8 +45,8 @@ class BusError(TreadleError):
 class NatsConnection:
     """An open connection.
 
-    `client` sends messages that nobody stores. `jetstream` uses streams and key-value buckets.
-    `servers` are the addresses without credentials, for messages.
+    `client` sends messages that NATS does not store. `jetstream` uses streams and key-value
+    buckets. `servers` are the addresses without credentials, for errors and logs.
     """
 
     client: "Client"
@@ -54,7 +54,7 @@ class NatsConnection:
     servers: str
     _reconnected: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
-    """An event that is set if the server ended the connection for ever.
+    """An event that is set if the server ended the connection and the client does not reconnect.
 
     NATS does this for example after a change of permissions. The process should then end, so that
     its supervisor starts it again.
@@ -66,9 +66,9 @@ class NatsConnection:
         return self.client.is_connected
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-        """Call `callback` after each reconnection. The returned function ends this.
+        """Call `callback` after each reconnection. The returned function removes `callback`.
 
-        Messages of the time without a connection are lost, unless a stream stores them.
+        Messages that were sent while there was no connection are lost, unless a stream stores them.
         """
         self._reconnected.append(callback)
         return partial(self._reconnected.remove, callback)
@@ -135,7 +135,7 @@ async def connect(
         try:
             starting.result()
         except (Error, OSError, ValueError) as error:
-            raise attempts.error(error) from None  # the error may contain the URL
+            raise attempts.error(error) from None  # `error` may contain the credentials of the URL
         attempts.started = True
         yield connection
     finally:
@@ -149,7 +149,7 @@ async def connect(
 
 
 async def answered(request: Awaitable[T]) -> T:
-    """Await a request of the client, and raise CancelledError if this task was cancelled meanwhile.
+    """Await a request to NATS, and raise CancelledError if this task was cancelled meanwhile.
 
     The client uses `asyncio.wait_for`. Before Python 3.12, that function drops a cancellation that
     arrives together with the answer. The task would then continue for ever.
@@ -163,7 +163,7 @@ async def answered(request: Awaitable[T]) -> T:
 
 
 class _Attempts:
-    """The failures of connection attempts, and the last reason."""
+    """Records the failures of connection attempts, and the reason of the last one."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers

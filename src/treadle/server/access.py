@@ -1,4 +1,7 @@
-"""What the sender of a request needs for each route. A route without an entry is refused."""
+"""What the sender of a request needs for each route.
+
+A request for a route without an entry is refused.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ from treadle.identity.identity import Scope
 from treadle.identity.records import Action
 
 SOCKET = "WEBSOCKET"
-"""The method of a WebSocket in `ACCESS`."""
+"""The method of each WebSocket route in `ACCESS`. WebSockets have no other method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +19,14 @@ class Need:
     """What a route needs, and how the audit log names its requests."""
 
     scope: Scope | None = None
-    """The scope of the sender. None allows every sender with an identity."""
+    """The scope that the sender needs. None allows every sender with an identity."""
     public: bool = False
     """Whether a sender without an identity may use the route."""
     spends: bool = False
-    """Whether a request may cause model calls that the limits of an API key do not count."""
+    """Whether a request may cause model calls that the limits of an API key do not count.
+
+    A key with a limit in dollars cannot use such a route.
+    """
     action: Action | None = None
     """The action in the audit log. None adds no entry."""
 
@@ -194,7 +200,7 @@ ACCESS: Mapping[str, Mapping[str, Need]] = {
     "/v2/traces/{trace_id}/spans/{span_id}/images": {"POST": INGEST},
     "/v2/images/{image_id}.{subtype}": {"POST": INGEST},
 }
-"""What each route needs, by its path as it was declared and by its method."""
+"""What each route needs, by the declared path and the method of the route."""
 
 PUBLIC_PATHS = frozenset(
     (method, path)

@@ -1,4 +1,4 @@
-"""Checks for each route that the sender of a request may use it, by the declaration in `access`."""
+"""Checks that the sender of a request may use its route. `access` declares what routes need."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -27,10 +27,10 @@ class NotAllowedError(PathRefusedError):
 
 
 def check_access(app: FastAPI, public: Collection[BaseRoute]) -> None:
-    """Check every route of `app` except for the routes in `public`.
+    """Check each request to a route of `app`, except for the routes in `public`.
 
-    Routes of FastAPI are checked by the dependency `require_access`, which `app` must have. Other
-    routes are wrapped.
+    For routes of FastAPI, the dependency `require_access` does this, so `app` must have this
+    dependency. Other routes are wrapped.
     """
     needs: dict[tuple[Callable[..., Any], str], Need] = {}
     for context in iter_route_contexts(app.router.routes):
@@ -58,7 +58,7 @@ async def require_access(connection: HTTPConnection) -> None:
 
 
 class _Checked:
-    """A route that is not a route of FastAPI, with its check."""
+    """Wraps a route that is not a route of FastAPI, and checks each request to it."""
 
     def __init__(self, app: ASGIApp, needs: Mapping[str, Need]) -> None:
         self._app = app

@@ -43,11 +43,15 @@ _FORWARDING = frozenset({
     b"x-original-host", b"x-envoy-external-address",
     b"cf-connecting-ip", b"fastly-client-ip", b"fly-client-ip", b"x-azure-clientip",
 })  # fmt: skip
-"""Headers that proxies add. A proxy on this machine may forward requests of other users."""
+"""Headers that proxies add.
+
+A proxy on this machine may forward requests of other users. The connection therefore does not
+authenticate a request with one of these headers.
+"""
 
 
 class Proven(NamedTuple):
-    """The identity of a request, and the credential that can become invalid while it is open."""
+    """The identity of a request, and its credential if it can become invalid during the request."""
 
     identity: Identity
     credential: Credential | None = None
@@ -95,12 +99,12 @@ class Authentication:
         if _is_own_peer(scope, names):
             return await self._own(Proof.LOCAL, project)
         for wrong in presented.others:
-            # No key has this form. The look-up counts the failed attempt.
+            # These secrets cannot be valid keys. The call only counts the failed attempt.
             await self._identities.owner(Credential.of(CredentialKind.KEY, wrong), address)
         return None
 
     async def exporter(self, secret: str, address: str) -> Identity:
-        """Return the sender of an export over gRPC, which can only send the token or a key.
+        """Return the sender of an export over gRPC. The secret must be the token or a key.
 
         Raises RefusedError if the sender may not send spans, and StoreError if the store fails.
         """
@@ -150,8 +154,8 @@ class Authentication:
 def _check_origin(scope: Scope, headers: Headers) -> None:
     """Raise RefusedError if a request with a cookie may come from a page of another site.
 
-    A browser sends Origin or Sec-Fetch-Site with each request that changes something. The guard has
-    checked their values.
+    A browser sends Origin or Sec-Fetch-Site with each request that changes something, so such a
+    request must have one of them. The guard has already checked their values.
     """
     changes = scope["type"] == "websocket" or scope["method"] not in READING
     if changes and "origin" not in headers and "sec-fetch-site" not in headers:
@@ -186,7 +190,7 @@ def _may_name_project(scope: Scope, names: AbstractSet[bytes]) -> bool:
 
 
 def _is_own_peer(scope: Scope, names: AbstractSet[bytes]) -> bool:
-    """Whether a process of this user sent the request directly and not through a proxy."""
+    """Whether a process of the server's own user sent the request directly, without a proxy."""
     own = scope.get("state", {}).get(OWN_PEER) is True
     return (
         own

@@ -28,7 +28,7 @@ _BODY_SECONDS = 60.0
 """The maximum time in seconds between two parts of a body, while the application waits for one."""
 _LOOK_SECONDS = 5.0
 _LAST_REQUEST_SECONDS = 1.0
-"""The seconds without a request after which a server that drains closes a connection."""
+"""While the server drains, it closes a connection after this many seconds without a request."""
 _PIPELINED = 16
 """The maximum number of unanswered requests that a client may send on one connection.
 
@@ -47,7 +47,7 @@ class Admission:
     most_strangers: int
     """The maximum number of open connections from unknown users."""
     drain: Drain = field(default_factory=Drain)
-    """Whether the server is ending."""
+    """States whether the server is ending."""
     strangers: set[object] = field(default_factory=set)
 
 
@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def announce_end(self) -> None:
-        """Close the connection after the response that is under way."""
+        """Close the connection after the current response is complete."""
         if self._answers:
             self.cycle.keep_alive = False
 

@@ -83,8 +83,8 @@ class Credentials:
     def take(self, scope: Scope, names: AbstractSet[bytes]) -> Presented:
         """Return the secrets of a request, and remove those of Treadle from `scope`.
 
-        `names` are the names of its headers. The key of a provider stays, since the gateway
-        forwards it.
+        `names` are the names of the request's headers. The key of a provider is not removed, since
+        the gateway forwards it.
         """
         ticket = self.downloads.take(scope) if scope["query_string"] else None
         socket = scope["type"] == "websocket"

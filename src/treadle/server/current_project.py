@@ -43,7 +43,7 @@ class ProjectServices:
 def project_of_scope(scope: Scope) -> AbstractAsyncContextManager[ProjectServices]:
     """Keep the project of a request open until the context ends.
 
-    This is the only way in which requests reach stores, so a request cannot name another project.
+    Requests reach stores only in this way, so no request reaches the stores of another project.
     Raises StoreError if the project cannot be opened.
     """
     projects: Projects[ProjectServices] = scope["app"].state.projects
@@ -58,7 +58,7 @@ async def _current_project(connection: HTTPConnection) -> AsyncIterator[ProjectS
 
 
 def project_of(connection: HTTPConnection) -> ProjectServices:
-    """Return the project of a request whose route has resolved it."""
+    """Return the project of a request whose route depends on `CurrentProject`."""
     project: ProjectServices = connection.state.project
     return project
 

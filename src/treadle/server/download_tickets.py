@@ -32,7 +32,7 @@ class DownloadTickets:
     def issue(self, target: str, identity: Identity) -> str:
         """Return `target`, a path with an optional query, with a new ticket in its query.
 
-        The request with the ticket has the identity of the request for the ticket.
+        The download with this ticket gets the identity `identity`.
         """
         if len(self._targets) >= _MOST:
             self._targets.pop(next(iter(self._targets)))  # the oldest one

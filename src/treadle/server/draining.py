@@ -1,9 +1,9 @@
-"""The end of a server that receives SIGTERM: it completes its work, and clients move elsewhere.
+"""The end of a server that receives SIGTERM: it completes its work, and clients change servers.
 
 1. `/readyz` answers 503, and each response closes its connection. The server still accepts
-   connections, so that a load balancer notices in time. Running turns continue.
+   connections until a load balancer has noticed the 503. Running turns continue.
 2. The server stops accepting connections, and ends the event streams. Running requests continue.
-3. The services of the server close. The spans that wait are committed.
+3. The services of the server close. Received spans that are not stored yet are committed.
 """
 
 import asyncio
@@ -72,10 +72,10 @@ CurrentDrain = Annotated[Drain, Depends(_drain)]
 async def wait_for_tasks(
     running: Callable[[], Collection[asyncio.Task[object]]], times: DrainTimes
 ) -> float:
-    """Wait for the notice, and then until no task runs or the limit is reached.
+    """Wait for `times.notice` seconds, and then until no task runs or `times.limit` is reached.
 
-    `running` returns the tasks that run. A task may start others. Returns the seconds until the
-    limit.
+    `running` returns the tasks that run. A task may start others. Returns the seconds that are left
+    until the limit.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + times.limit
@@ -86,11 +86,12 @@ async def wait_for_tasks(
 
 
 async def refuse_connections(listening: Iterable[socket.socket]) -> None:
-    """Stop new connections, and wait until the event loop has accepted the earlier ones.
+    """Refuse new connections, and wait until the event loop has accepted the earlier ones.
 
-    When a listening socket is closed, the system resets the connections that it has established
-    but that the program has not accepted. On Linux a packet filter therefore drops the packets of
-    new connections first. Clients send them again, and are refused after the socket is closed.
+    When a listening socket is closed, the system resets each connection that it has established
+    and the program has not accepted. On Linux, a packet filter therefore drops the packets of new
+    connections before the socket is closed. Clients send these packets again, and are refused after
+    the socket is closed.
     """
     if sys.platform != "linux":
         return

@@ -21,7 +21,7 @@ The newest event is kept even if it is larger.
 """
 
 
-_HOLE_CHARACTERS = 100  # limits the number of holes
+_HOLE_CHARACTERS = 100  # the size of a hole, so that the size of the log limits their number
 
 
 class LoggedEvent(NamedTuple):
@@ -41,7 +41,7 @@ class LoggedEvent(NamedTuple):
 
 
 class _Hole(NamedTuple):
-    """A number in the place of events of another server that did not arrive."""
+    """An entry that stands for events of another server that did not arrive."""
 
     seq: int
 
@@ -133,9 +133,9 @@ class EventLog(Listener):
                     yield event
 
     async def _walk(self, after: int | None) -> AsyncGenerator[LoggedEvent | _Hole | Gap]:
-        """Yield the entries after the number `after`, or all new ones.
+        """Yield the entries after the number `after`. None means the newest entry.
 
-        Before them, a `Gap` reports entries that are not available.
+        If entries are no longer available, a `Gap` reports them before the next entry.
         """
         seen = self.newest if after is None else after or self._begin
         while True:
@@ -169,8 +169,8 @@ class EventLog(Listener):
     def add_foreign(self, data: dict[str, Any]) -> None:
         """Log an event of another server of the project.
 
-        `data` is the JSON of the event in the log of that server. The event gets a number of this
-        log, and its key `origin_seq` keeps the number that it has at the other server.
+        `data` is the JSON of the event in the log of that server. The event gets a new number in
+        this log. Its key `origin_seq` keeps the number that it has at the other server.
         """
         data = {**data, "seq": self.newest + 1, "origin_seq": data["seq"]}
         part_of = data["parent_id"] if data["type"] == SessionStarted.__name__ else None

@@ -105,14 +105,14 @@ class _Feed:
             return {}
         try:
             return self._read_changes()
-        except sqlite3.Error:  # another process has locked the store, or the server is away
+        except sqlite3.Error:  # the store is locked, or PostgreSQL cannot be reached
             self._drop_connection()
             return {}
 
     def _is_missing(self) -> bool:
         try:
             return not self._database.exists
-        except StoreError:  # the server is away
+        except StoreError:  # PostgreSQL cannot be reached
             return False
 
     def _drop_connection(self) -> None:

@@ -1,4 +1,4 @@
-"""Limits the attempts with wrong keys and cookies of each network address."""
+"""Limits how often a network address may try wrong keys and cookies."""
 
 from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from treadle.clock import Clock
 
 MOST_FAILURES = 20
-"""The number of failed attempts of an address in a minute after which further ones are refused."""
+"""An address may fail this many times in a minute. Its further attempts are refused."""
 _WINDOW_SECONDS = 60.0
 _MOST_ADDRESSES = 10_000
 
@@ -39,7 +39,7 @@ class FailedAttempts:
 def _network(address: str) -> str:
     """Return the part of an address that one client cannot change.
 
-    A client usually has a whole IPv6 network with a prefix of 64 bits.
+    A client can usually choose any address of an IPv6 network with a prefix of 64 bits.
     """
     try:
         ip = ip_address(address)

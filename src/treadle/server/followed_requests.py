@@ -26,7 +26,7 @@ class FollowedRequest:
 
 
 class FollowedRequests:
-    """The open requests with a key or a session. It must be used in the event loop.
+    """The open requests with a key or a session. The methods must be called in the event loop.
 
     `current` returns the present identity for a credential in a project, or None if the credential
     is invalid.
@@ -42,7 +42,7 @@ class FollowedRequests:
 
     @contextmanager
     def follow(self, credential: Credential, identity: Identity) -> Iterator[FollowedRequest]:
-        """Cancel the current task if the credential or its rights change before the context ends.
+        """Cancel the current task if the credential becomes invalid or its rights change meanwhile.
 
         The task then gets a CancelledError, and `ended` of the yielded object is true.
         """

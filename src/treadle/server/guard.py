@@ -1,4 +1,4 @@
-"""Decides who may send requests, and limits and records what senders with a key do.
+"""Decides who may send requests. Limits and records the requests of senders with a key.
 
 A request is authenticated by the token, the page key, an API key, the cookie of a signed-in user,
 or its connection. Over loopback, the operating system reports whether the client process belongs to
@@ -39,7 +39,7 @@ LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES = frozenset({"/healthz", "/readyz"})
 """The addresses that load balancers request.
 
-They call the server by an address of theirs and have no key, so the guard refuses none of these
+Load balancers have no key, and may use any Host header, so the guard refuses none of these
 requests. The answers to unauthenticated requests contain no data.
 """
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
@@ -186,7 +186,7 @@ class Guard:
             await self._identities.record(
                 action, identity.who, subject, identity.project, client_address(scope)
             )
-        except StoreError as error:  # the action has been carried out
+        except StoreError as error:  # only logged, because the action is already done
             _log.error("The audit log lacks %s by %s: %s", subject, identity.who, error)
 
 

@@ -1,4 +1,4 @@
-"""Finds who owns an API key or a browser session, and remembers it for a moment."""
+"""Finds the owner of an API key or a browser session, and remembers the owner for a moment."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from treadle.server.failed_attempts import FailedAttempts
 from treadle.server.refusals import Refusal, RefusedError
 
 CACHE_SECONDS = 2.0
-"""The seconds for which a valid key or session is used without reading the store again.
+"""The seconds for which a valid key or session is accepted without reading the store again.
 
 After this time at the latest, each server refuses a revoked key.
 """
@@ -39,7 +39,7 @@ class CredentialKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A secret that a request contains, as its hash."""
+    """The hash of a secret that a request contains, and the kind of the secret."""
 
     kind: CredentialKind
     hashed: str
@@ -68,19 +68,20 @@ class Identities:
         self._invalid: OrderedDict[Credential, float] = OrderedDict()
         """The end of the time for which a credential counts as invalid.
 
-        A client that repeats a wrong key causes one failure in this time, since it does not guess.
+        A client that repeats the same wrong key does not guess keys. Therefore only its first
+        attempt in this time counts as a failure.
         """
         self._known: OrderedDict[Credential, None] = OrderedDict()
         """Credentials that were valid at some time.
 
-        The limit of failed attempts does not apply to them. So a client with wrong keys cannot lock
-        out other clients of its address, for example those behind the same proxy.
+        The limit of failed attempts does not apply to them. A client with wrong keys therefore
+        cannot lock out other clients with its address, for example those behind the same proxy.
         """
 
     async def owner(self, credential: Credential, address: str) -> Owner | None:
         """Return the owner of a credential, or None if it is unknown, expired or revoked.
 
-        Raises RefusedError after too many wrong API keys of `address`.
+        Raises RefusedError after too many wrong API keys from `address`.
         """
         now = self._clock.monotonic()
         expires, owner = self._cached.get(credential, (0.0, None))
@@ -99,7 +100,7 @@ class Identities:
         return owner
 
     async def current_owner(self, credential: Credential) -> Owner | None:
-        """Return the owner of a credential by the present content of the store."""
+        """Read the owner of a credential from the store. Returns None if there is none."""
         owner = await asyncio.to_thread(self._look_up, credential)
         self._cached.pop(credential, None)
         if owner is not None:
@@ -108,7 +109,7 @@ class Identities:
         return owner
 
     def check_attempts(self, address: str) -> None:
-        """Raise RefusedError after too many failed attempts of an address."""
+        """Raise RefusedError after too many failed attempts from an address."""
         seconds = self._failures.seconds_left(address)
         if seconds is not None:
             raise RefusedError(
@@ -166,7 +167,7 @@ class Identities:
         """Use up an invitation, sign its user in, and return the secret of the new session.
 
         Raises NotFoundError if the invitation is not valid, and RefusedError after too many
-        failed attempts of `address`.
+        failed attempts from `address`.
         """
         self.check_attempts(address)
 
@@ -184,7 +185,7 @@ class Identities:
         return await self.create_session(user, address, "invitation")
 
     async def sign_in(self, email: str, address: str) -> str | None:
-        """Sign in the person with a verified e-mail address. Open invitations are used up.
+        """Sign in the person with a verified e-mail address, and use up the person's invitations.
 
         Returns the secret of the new session, or None if nobody has invited the person.
         """

@@ -46,7 +46,7 @@ class IdentityServices:
         return self.address or str(request.base_url).rstrip("/")
 
     def spending(self, identity: Identity) -> KeySpending | None:
-        """Return the object that counts the cost of a call, or None without a limit in dollars."""
+        """Return the object that counts a call's cost, or None if the sender has no cost limit."""
         return spending_of(identity, self.store.key_use, self.clock)
 
 

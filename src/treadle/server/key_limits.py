@@ -1,11 +1,11 @@
 """Applies the limits of API keys on requests and spans. All servers share the counters.
 
 Each server takes a part of a limit from the store in advance, so that most requests need no access
-to the store. The servers together never admit more requests than the limit. If several servers have
-unused parts, they may admit up to 5% of the limit fewer for each further server.
+to the store. The servers together never admit more requests than the limit. They may admit fewer,
+because no server can use the unused part of another one. Each part is 5% of the limit.
 
-The spans of an export are counted after they are stored. Exports that run at the same time may
-therefore exceed the limit once in each minute.
+The spans of an export are counted after they are stored. Exports that arrive at the same time, just
+before the limit is reached, may therefore exceed it together.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _MOST_KEYS = 10_000
 
 
 class LimitReachedError(StoreError):
-    """A key has reached a limit. `seconds` is the time until it may send again."""
+    """A key has reached a limit. `seconds` is the time until the key may be used again."""
 
     def __init__(self, identity: Identity, limit: int, unit: str, seconds: int) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class _Part:
     period_us: int
     left: int = 0
     used_up: bool = False
-    """Whether the store has nothing left to take."""
+    """Whether the whole limit has been taken from the store."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -78,7 +78,7 @@ class KeyLimits:
         part.left -= 1
 
     async def admit_export(self, identity: Identity) -> None:
-        """Raise LimitReachedError if a key has sent all spans of this minute."""
+        """Raise LimitReachedError if a key has sent all spans that it may send in this minute."""
         limit = identity.limits.spans_per_minute
         if limit is None:
             return
@@ -93,7 +93,7 @@ class KeyLimits:
             raise LimitReachedError(identity, limit, "spans", self._seconds_left())
 
     async def count_spans(self, identity: Identity, count: int) -> None:
-        """Count the spans of an export that is stored. A failure of the counter is only logged."""
+        """Count the spans of a stored export. An error of the identity store is only logged."""
         if identity.limits.spans_per_minute is None or not count:
             return
         period = self._minute()

@@ -26,7 +26,7 @@ from treadle.spans.ingest_measures import IngestMeasures
 API_PREFIX = "/api/v1"
 OTLP_PREFIX = "/v1"
 COMPLETED = "completed"
-"""The outcome of a successful tool call. A failed call has its kind of failure as the outcome."""
+"""The outcome of a successful tool call. The outcome of a failed call is the kind of failure."""
 
 
 class ServerMeasures:
@@ -41,7 +41,10 @@ class ServerMeasures:
         """The seconds of each tool call by tool and outcome."""
         self.tool_names = Names()
         self.changing: set[asyncio.Task[Any]] = set()
-        """The running requests that are not reads. A server that ends waits for them."""
+        """The tasks of running requests that may change something.
+
+        A server that ends waits for these tasks.
+        """
 
 
 class ToolCallMeasures(Listener):
@@ -51,7 +54,7 @@ class ToolCallMeasures(Listener):
         self._bus = bus
         self._measures = measures
         self._names: dict[tuple[UUID, CallKey], str] = {}
-        """The names of the tools of unfinished calls."""
+        """The name of the tool of each unfinished call."""
 
     def _subscribe(self) -> Subscription:
         return self._bus.subscribe(ToolCallRequested, ToolCallCompleted, ToolCallFailed)
@@ -78,9 +81,9 @@ class RequestMeasures:
     def __init__(
         self, app: ASGIApp, *, measures: ServerMeasures, templates: Mapping[object, str]
     ) -> None:
-        """Create the middleware. `templates` are the paths of routes that FastAPI did not create.
+        """Create the middleware.
 
-        Its keys are the endpoints of these routes.
+        `templates` maps each endpoint that FastAPI did not create to the path of its route.
         """
         self._app = app
         self._measures = measures

@@ -1,7 +1,7 @@
 """The measures of the server in the text format of Prometheus.
 
-No label contains text of a client without a limit: routes are templates, and further models and
-tools are counted as `other` (`measures.Names`).
+Clients cannot create an unlimited number of labels. The label of a route is its template. Models
+and tools above a maximum number share the label `other` (`measures.Names`).
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def _collector(collect: Callable[[], Iterator["Metric"]]) -> "Collector":
 async def gauges_of(
     projects: Iterable[ProjectServices], bus: "NatsConnection | None", *, draining: bool
 ) -> Gauges:
-    """Return the current values of all open projects together."""
+    """Return the current values of the server. Each value is a total over all open projects."""
     opened = tuple(projects)
     turns = sum(len(each.server.turns.running()) for each in opened)
     streams = sum(each.server.log.followers for each in opened)
@@ -88,7 +88,7 @@ async def gauges_of(
         "treadle_ingest_waiting_bytes": ("Bytes of exports in memory.", received),
         "treadle_draining": ("1 if the server is ending.", draining),
     }
-    with suppress(TreadleError):  # /readyz reports a store that does not work
+    with suppress(TreadleError):  # omitted if a store does not work, which /readyz reports
         size = await asyncio.to_thread(_store_bytes, opened)
         gauges["treadle_traces_bytes"] = ("Size of the stores of spans on disk.", size)
     return gauges | (await _bus_gauges(opened, bus) if bus is not None else {})
@@ -99,7 +99,7 @@ def _store_bytes(projects: Iterable[ProjectServices]) -> int:
 
 
 async def _bus_gauges(projects: tuple[ProjectServices, ...], bus: "NatsConnection") -> Gauges:
-    """Return the state of NATS. The queues are missing while NATS does not answer."""
+    """Return the gauges about NATS. Those of the queues are missing while NATS does not answer."""
     from nats.errors import Error
     from nats.js.errors import NotFoundError
 
@@ -113,7 +113,7 @@ async def _bus_gauges(projects: tuple[ProjectServices, ...], bus: "NatsConnectio
         async with asyncio.timeout(_BUS_SECONDS):
             for each in projects:
                 stream = ProjectNames(each.name).stream("calls")
-                with suppress(NotFoundError):  # no tool call of the project went to a worker
+                with suppress(NotFoundError):  # no call went to a worker yet
                     calls += (await bus.jetstream.stream_info(stream)).state.messages
                 if each.server.exports is not None:
                     state = await each.server.exports.state()

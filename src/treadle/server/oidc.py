@@ -64,7 +64,7 @@ class SignInError(TreadleError):
 
 @dataclass(frozen=True, slots=True)
 class SignInAttempt:
-    """The secrets of one attempt. The browser keeps them in a cookie until it comes back."""
+    """The secrets of one attempt. A cookie keeps them until the provider sends the browser back."""
 
     state: str
     nonce: str
@@ -77,7 +77,7 @@ class SignInAttempt:
 
     @classmethod
     def from_cookie(cls, text: str) -> "SignInAttempt":
-        """Return the attempt of a cookie. Raises SignInError if the cookie is not one."""
+        """Return the attempt in the value of a cookie. Raises SignInError for any other value."""
         parts = text.split(".")
         if len(parts) != 3 or not all(parts):
             raise SignInError(SignInProblem.EXPIRED, "The cookie of the attempt is missing.")
@@ -94,7 +94,7 @@ class OidcClient:
     def __init__(
         self, issuer: str, settings: OidcSettings, *, secret: str | None, clock: Clock
     ) -> None:
-        """Create a client. `secret` is the client secret, and None for a public client."""
+        """Create a client. `secret` is the client secret. It is None for a public client."""
         self.label = settings.label
         self._issuer = issuer
         self._client_id = settings.client_id
@@ -283,7 +283,7 @@ def _verified_email(claims: Mapping[str, Any]) -> str:
 
 
 def open_oidc(settings: OidcSettings, env: Mapping[str, str]) -> OidcClient | None:
-    """Return the client of the provider in the settings, or None if they name none."""
+    """Return the client of the provider in the settings, or None if they name no provider."""
     if settings.issuer is None:
         return None
     name = settings.client_secret_env

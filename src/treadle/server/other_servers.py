@@ -1,6 +1,6 @@
 """The other servers of the project, as the routes see them.
 
-A request may concern a turn or a question of another server. The routes then pass it on.
+A request may concern a turn or a question of another server. The routes pass it on to that server.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class OtherServers(OtherPermissions, Protocol):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the other servers that run. A server has another name after each start."""
+        """The names of the other running servers. A server gets a new name at each start."""
         ...
 
     async def start_turn(self, conversation_id: UUID, message: Begin) -> dict[str, Any] | None:
@@ -34,7 +34,7 @@ class OtherServers(OtherPermissions, Protocol):
         ...
 
     async def show_turn(self, request_id: UUID, wait: float) -> dict[str, Any] | None:
-        """Return the JSON of a turn, after a wait for its end of at most `wait` seconds."""
+        """Wait at most `wait` seconds for the end of a turn, and return its JSON."""
         ...
 
     async def running_turns(self) -> Sequence[dict[str, Any]]:
@@ -42,11 +42,11 @@ class OtherServers(OtherPermissions, Protocol):
         ...
 
     async def replay_turn(self, request_id: UUID) -> Sequence[dict[str, Any]] | None:
-        """Return the past events of a turn as JSON, with the numbers of its own server."""
+        """Return the past events of a turn as JSON, with the numbers that its server gave them."""
         ...
 
     async def steer_turn(self, request_id: UUID, text: str) -> bool | None:
-        """Steer a turn. Returns whether the turn takes the message."""
+        """Add a message to the model's next request. Returns whether the turn takes it."""
         ...
 
     async def cancel_turn(self, request_id: UUID) -> bool | None:
@@ -68,7 +68,10 @@ class OtherServers(OtherPermissions, Protocol):
         ...
 
     def approving(self) -> AbstractAsyncContextManager[None]:
-        """State to the other servers that a person here answers approval questions."""
+        """Allow the other servers to ask for approval, until the context ends.
+
+        A person at this server answers approval questions meanwhile.
+        """
         ...
 
     def front_end(
@@ -79,5 +82,5 @@ class OtherServers(OtherPermissions, Protocol):
         runs: Sequence[str],
         tools: Sequence[ToolDefinition],
     ) -> AbstractAsyncContextManager[None]:
-        """Let the other servers use a front end that is connected here."""
+        """Let the other servers use a front end of this server until the context ends."""
         ...

@@ -34,9 +34,9 @@ Receive = Callable[[IngestQueue, bytes], Awaitable[ExportReport]]
 
 @dataclass(frozen=True, slots=True)
 class AdmittedExport:
-    """The queue of the project of an authenticated export.
+    """An authenticated export: the queue of its project, and a function that counts its spans.
 
-    `count_spans` counts its spans for the limits of its key.
+    `count_spans` counts them for the limits of the API key.
     """
 
     queue: IngestQueue
@@ -127,7 +127,7 @@ async def _decline_metrics(_queue: IngestQueue, request: bytes) -> ExportReport:
 def _secret(metadata: object) -> str:
     """Return the bearer token in the metadata of a call, or an empty text.
 
-    Several tokens are the same as none.
+    The result is also empty if the call has several tokens.
     """
     pairs = list(metadata or ())  # type: ignore[call-overload]  # pairs
     values = [str(value) for name, value in pairs if name == "authorization"]

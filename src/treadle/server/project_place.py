@@ -34,7 +34,7 @@ def find_place(name: str, env: Mapping[str, str]) -> ProjectPlace:
     The settings of the project are those of the server and, above them, the file `config.toml` in
     the folder of the project. Raises NotFoundError, StoreError and ConfigError.
     """
-    from treadle.identity.store import IdentityStore  # the default project does not need it
+    from treadle.identity.store import IdentityStore  # imported late: unused by the default project
 
     with IdentityStore(Stores.of_user().identity) as identities:
         repository = identities.projects.get(name).repository

@@ -19,7 +19,7 @@ from treadle.identity.identity import DEFAULT_PROJECT
 _log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 600.0
-"""The time in seconds after its last use at which a project is closed."""
+"""A project is closed when nobody has used it for this many seconds."""
 
 
 class Services(Protocol):
@@ -27,7 +27,7 @@ class Services(Protocol):
 
     @property
     def is_working(self) -> bool:
-        """Whether work runs that no open request waits for."""
+        """Whether work continues that does not belong to an open request."""
         ...
 
 
@@ -81,7 +81,7 @@ class Projects(Generic[S]):
         self._sweeping: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        # A project outlives the request that opens it, so it must not see that request's variables.
+        # A project outlives the request that opens it, so it must not get the context of a request.
         self._context = copy_context()
         default = self._start(DEFAULT_PROJECT)
         try:
@@ -118,7 +118,8 @@ class Projects(Generic[S]):
         """
         opened = await self._take(name)
         try:
-            # An opened project needs no `shield`, which would delay each gateway call.
+            # While a project opens, `shield` protects the opening from the cancellation of one
+            # request. An opened project needs no `shield`, which would delay each gateway call.
             services = opened.services
             yield services.result() if services.done() else await asyncio.shield(services)
         finally:
@@ -126,7 +127,7 @@ class Projects(Generic[S]):
             opened.last_used = self._clock.monotonic()
 
     async def _take(self, name: str) -> _Opened[S]:
-        """Return the project as one more user of it. It may not be open yet."""
+        """Count one more user of a project, and return the project, which may not be open yet."""
         while True:
             opened = self._opened.get(name)
             if opened is None and len(self._opened) < self._most_open:
@@ -162,9 +163,9 @@ class Projects(Generic[S]):
             if opened.services.done():
                 raise
             opened.services.set_exception(_readable(opened.name, error))
-            opened.services.exception()  # retrieved, since asyncio would log it otherwise
+            opened.services.exception()  # otherwise asyncio logs it as never retrieved
         finally:
-            opened.services.cancel()  # no effect if it is open or has failed
+            opened.services.cancel()  # no effect after the opening has ended
             del self._opened[opened.name]
 
     async def _end(self, opened: _Opened[S]) -> None:
@@ -183,7 +184,7 @@ class Projects(Generic[S]):
             _log.error("The project %r was closed with an error.", opened.name, exc_info=error)
 
     def _least_used(self, name: str) -> _Opened[S]:
-        """Return the idle project whose last use was first. Raises StoreError if none is idle."""
+        """Return the project that is idle for the longest time. Raises StoreError without one."""
         idle = [each for each in self._opened.values() if each.leave.is_set() or each.is_idle]
         if not idle:
             raise StoreError(
@@ -204,7 +205,7 @@ class Projects(Generic[S]):
 
 
 def _readable(name: str, error: Exception) -> Exception:
-    """Return the error of every request that waits for the project."""
+    """Return the error that each waiting request gets if the project cannot be opened."""
     if name == DEFAULT_PROJECT or not isinstance(error, TreadleError | OSError):
         return error
     reason = error.message if isinstance(error, TreadleError) else str(error)

@@ -18,7 +18,7 @@ Check = Callable[[], Awaitable[object]]
 """Examines one part of the server. It raises an exception if the part does not work."""
 
 _MAX_AGE = 1.0
-"""Seconds for which a result is valid, so that frequent probes cost nothing."""
+"""The seconds for which a result is used again, so that frequent probes cause little work."""
 _CHECK_SECONDS = 2.0
 """The maximum time of a check in seconds."""
 
@@ -36,7 +36,7 @@ class Readiness:
     """Examines the parts of a server, at most once in a second."""
 
     def __init__(self, checks: Mapping[str, Check], clock: Clock | None = None) -> None:
-        """Create the examination. `checks` are the checks by the names of the parts."""
+        """Create an object that runs `checks`, which maps the name of each part to its check."""
         self._checks = checks
         self._clock = clock or SystemClock()
         self._examining: asyncio.Task[list[PartState]] | None = None
@@ -100,6 +100,6 @@ def checks_of(stores: Stores, bus: "NatsConnection | None") -> dict[str, Check]:
 
 
 def _retrieve(task: "asyncio.Future[object]") -> None:
-    """Retrieve the exception, so that asyncio does not log it as unhandled."""
+    """Retrieve the exception of a check, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -10,7 +10,10 @@ POLICY_VIOLATION = 1008
 
 
 class Refusal(NamedTuple):
-    """An error response of the guard. `retry_after` is a number of seconds."""
+    """An error response of the guard.
+
+    `retry_after`, if set, is the number of seconds after which the client may try again.
+    """
 
     status: int
     message: str

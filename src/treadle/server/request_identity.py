@@ -48,7 +48,7 @@ def session_of(scope: Scope) -> str | None:
 
 
 def set_action(scope: Scope, action: Action) -> None:
-    """Declare that a successful response of this request is an entry of the audit log."""
+    """Add `action` to the audit log if the response to this request is successful."""
     scope["state"][_ACTION] = action
 
 

@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class RunningBatches:
-    """Runs batches in background tasks. The end of the context cancels all running batches."""
+    """Runs batches in background tasks. All running batches are cancelled when the context ends."""
 
     def __init__(self, experiments: Experiments) -> None:
         self._experiments = experiments

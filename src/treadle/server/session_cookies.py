@@ -8,7 +8,7 @@ from treadle.identity.sessions import SESSION_SECONDS
 
 _NAME = "treadle_session"
 _SECURE_NAME = f"__Host-{_NAME}"
-"""The name of the cookie over TLS. A browser accepts it only from this host over TLS."""
+"""The name of the cookie over TLS. A browser accepts a cookie with this name only over TLS."""
 
 
 class SessionCookies:

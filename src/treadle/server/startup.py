@@ -177,9 +177,9 @@ def _is_fault(record: logging.LogRecord) -> bool:
 class _Server(uvicorn.Server):
     """A uvicorn server that reports its start and its end, and drains after SIGTERM.
 
-    It calls `ready` when it accepts connections, and `ending` when it begins to shut down. Code
-    after the shutdown runs only after SIGTERM: uvicorn sends a received SIGINT to this process
-    again.
+    It calls `ready` when it accepts connections, and `ending` when it begins to shut down. After
+    the shutdown, uvicorn sends a received SIGINT to this process again. Therefore code after the
+    shutdown runs only if the signal was SIGTERM.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class _Server(uvicorn.Server):
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         elif sig == signal.SIGTERM and not self.should_exit:
-            self._drains = True  # `should_exit` would break off the responses of MCP
+            self._drains = True  # unlike this, `should_exit` would break off MCP responses
         else:
             super().handle_exit(sig, frame)
 

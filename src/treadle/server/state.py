@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from treadle.server.replicas.export_stream import ExportStream
 
 _QUERY_SECONDS = 2.0
-"""Seconds between two queries of a feed without a signal."""
+"""The seconds after which a feed queries PostgreSQL even if no signal arrived."""
 _NUMBERS_OF_SERVERS = 2**52
-"""The range from which a server in a group draws the number of its first event.
+"""A server in a group draws the number of its first event at random, below this number.
 
-Two servers then number their events differently, so a client that changes its server gets a gap.
-JavaScript represents the numbers exactly.
+Therefore two servers number their events differently, and a client that changes to another server
+gets a gap. JavaScript can represent all numbers up to this one exactly.
 """
 
 
@@ -73,9 +73,9 @@ class ServerState:
     media: UploadedMedia
     """Media that clients uploaded separately from the spans that refer to them."""
     others: OtherServers | None
-    """The other servers of the project. None without the setting `bus.url`."""
+    """The other servers of the project. It is None if the setting `bus.url` is not set."""
     exports: "ExportStream | None"
-    """The stream for received exports of spans. None unless the setting `bus.ingest` is true."""
+    """The stream for received exports of spans. It is None unless `bus.ingest` is true."""
 
     @property
     def ingest(self) -> IngestQueue:
@@ -172,8 +172,9 @@ class ServerState:
 class _Feeds:
     """Opens the feeds of the shared stores.
 
-    A SQLite file shows cheaply whether it has changed, so the feeds look often. A look at a
-    PostgreSQL database is a query, so the feeds wait for signals, and look less often.
+    The feeds check a SQLite file often, because it shows without a query whether it has changed.
+    Each check of a PostgreSQL database is a query. Therefore the feeds check it after signals, and
+    rarely without a signal.
     """
 
     def __init__(self, app: App, changes: StoreChanges) -> None:

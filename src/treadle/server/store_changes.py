@@ -1,8 +1,7 @@
-"""Reports changes of the shared stores to the feeds of this server, and of the other servers.
+"""Signals changes of the shared stores to the feeds of this server and of the other servers.
 
-A feed reads its store after a signal of a change, and at intervals. The intervals find the changes
-of processes that send no signals, such as a command of a person. They also find a change whose
-signal is lost.
+A feed reads its store after each signal, and also at intervals. At the intervals, it finds changes
+by processes that send no signals, such as a `treadle` command, and changes whose signals were lost.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 
 Wait = Callable[[], Awaitable[None]]
-"""Waits until a feed has to read its store again."""
+"""Returns when a feed has to read its store again."""
 
 _TOGETHER_SECONDS = 0.05
 """All changes of a store within this time lead to one signal."""
@@ -43,14 +42,14 @@ class StoreChanges:
         """Return a function that reports a change of `store`. Any thread may call it."""
 
         def report() -> None:
-            # The call raises RuntimeError if the event loop ended before the thread.
+            # The call raises RuntimeError if the event loop ended before the calling thread.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._report, store)
 
         return report
 
     def wake(self, store: str) -> None:
-        """Let the feed of a store read it, because another server changed the store."""
+        """Let the feed of a store read the store, because another server changed it."""
         with contextlib.suppress(ValueError):  # a newer server may have further stores
             self._changed[SharedStore(store)].set()
 

@@ -1,4 +1,4 @@
-"""The JSON of a message that starts a turn, and of the turn, for clients and for other servers."""
+"""The JSON of turns, and of the messages that start them. Clients and other servers use it."""
 
 from enum import StrEnum
 from uuid import UUID

@@ -130,6 +130,6 @@ class IngestQueue:
         return batch
 
     async def _run(self, body: bytes, work: Callable[..., T], *arguments: object) -> T:
-        """Run `work` in the thread for exports of the size of `body`."""
+        """Run `work` in the thread for small or for large exports, depending on the size."""
         executor = self._small if len(body) < LARGE_BYTES else self._large
         return await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)

@@ -1,4 +1,4 @@
-"""What the ingestion of spans counts: requests, spans, refusals, and how long commits take."""
+"""Measures of the ingestion of spans: numbers of exports and spans, and durations of commits."""
 
 import time
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
     """The client left before the response."""
     FAILED = "failed"
-    """A fault in Treadle."""
+    """Treadle could not process the export because of a fault of its own."""
 
 
 class IngestMeasures:
-    """Counts the exports of all projects of a server. It is used on the event loop alone."""
+    """Counts the exports of all projects of a server. It may be used only in the event loop."""
 
     def __init__(self) -> None:
         self.requests = Counter()
@@ -41,7 +41,7 @@ class IngestMeasures:
         self.waiting_spans = 0
         """The number of decoded spans that are not stored yet."""
         self._begun: dict[object, float] = {}
-        """The begin of each unfinished export, oldest first."""
+        """The start time of each unfinished export, oldest first."""
 
     @property
     def waiting_requests(self) -> int:
@@ -55,7 +55,7 @@ class IngestMeasures:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Count an export, whose outcome is the end of the context."""
+        """Count an export. Its outcome depends on how the context ends."""
         key = object()
         self._begun[key] = time.monotonic()
         outcome = Outcome.FAILED

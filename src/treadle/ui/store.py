@@ -94,7 +94,7 @@ class UiStore:
         self._database = open_database(address, SCHEMA)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each change by this object, in the thread that made the change."""
+        """Call `listener` after each change that this object makes, in the thread of the change."""
         self._database.on_commit(listener)
 
     def close(self) -> None:

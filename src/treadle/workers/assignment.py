@@ -1,4 +1,4 @@
-"""One call at a worker: runs its tool, reports to its server, and returns the outcome."""
+"""Runs one call at a worker: runs the tool, reports to the server, and returns the outcome."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ class CallEndedError(Exception):
 
 @dataclass(slots=True)
 class Assignment:
-    """One attempt of this worker to run a call. `attempt` is a random name, unique for ever."""
+    """One attempt of this worker to run a call. `attempt` is a random name that is never reused."""
 
     at: Workplace
     call: WorkerCall
@@ -75,7 +75,7 @@ class Assignment:
     _heard: float = 0.0
 
     async def is_wanted(self) -> bool | None:
-        """Ask the server whether it still waits. Returns None if the server does not answer."""
+        """Ask the server whether it still waits for the call. Returns None without an answer."""
         return await self._report(ReportKind.BEGIN)
 
     async def run(self) -> CallOutcome:
@@ -114,7 +114,7 @@ class Assignment:
     def failed(
         self, kind: ErrorKind, message: str, effect: Effect | None = None, hint: str | None = None
     ) -> CallOutcome:
-        """Return a failure as the outcome. By default, its effect is that of an unfinished call."""
+        """Return a failure as the outcome. The default for `effect` is `call.unfinished`."""
         effect = effect_of_unfinished(self.tool) if effect is None else effect
         return CallOutcome(
             self.at.worker, None, ToolFailure(kind, message, hint=hint, effect=effect)
@@ -163,7 +163,7 @@ class Assignment:
         )
 
     async def _publish(self, event: Event) -> None:
-        """Send an event of the tool to the server. It gets lost if NATS is away."""
+        """Send an event of the tool to the server. The event is lost if NATS is away."""
         if not isinstance(event, FORWARDED):
             return
         message = EventMessage(self.call.id, event_json(Envelope(0, 0, event)))
@@ -171,7 +171,10 @@ class Assignment:
             await self.at.connection.client.publish(self._subject("events"), encode(message))
 
     async def _approve(self, question: Question) -> Decision:
-        """Let the server decide, which asks a person if necessary. The time limit pauses."""
+        """Return the decision of the server, which asks a person if necessary.
+
+        The time limit of the call pauses meanwhile.
+        """
         if (refused := await self._refusal(question)) is not None:
             return refused
         assert self._limit is not None
@@ -214,9 +217,9 @@ class Assignment:
     async def _report(
         self, kind: ReportKind, number: int = 0, question: Question | None = None
     ) -> bool | None:
-        """Report to the server, and return whether it still waits for the call.
+        """Report to the server, and return whether the server still waits for the call.
 
-        Returns None if it does not answer.
+        Returns None if the server does not answer.
         """
         report = Report(self.call.id, self.at.worker, kind, self.attempt, number, question)
         try:

@@ -1,8 +1,9 @@
 """The work queue of calls and the bucket of their states, in JetStream.
 
-The stream delivers a call at least once. The bucket makes its outcome unique: a worker stores
-itself as the owner of a call before it runs the call, and every write names the revision that it
-replaces. JetStream therefore accepts one owner of a delivery, and one outcome.
+The stream delivers a call at least once, so several workers may receive it. The bucket ensures that
+a call has only one outcome. A worker stores itself as the owner of a call before it runs the call,
+and every write names the revision that it replaces. JetStream therefore accepts one owner of a
+delivery, and one outcome.
 """
 
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ _FULL = 10077
 
 _MAX_CALLS = 10_000
 _CONSUMER_KEPT = 3_600.0
-"""Seconds after which JetStream removes the consumer of a commit that no worker has."""
+"""JetStream removes the consumer of a commit when no worker used it for this many seconds."""
 
 _ENVELOPE_BYTES = 4_096
 """The part of a message that is reserved for its headers."""
@@ -100,7 +101,7 @@ class CallQueue:
         try:
             await answered(self._jetstream.publish(subject, encode(call), headers=headers))
         except nats.js.errors.NoStreamResponseError:
-            await self.open()  # the data folder of NATS may be new
+            await self.open()  # NATS may have lost its stream with its data folder
             await answered(self._jetstream.publish(subject, encode(call), headers=headers))
 
     async def find_offer(self, repository: str, commit: str) -> Offer | None:
@@ -115,7 +116,7 @@ class CallQueue:
             return None
 
     async def pull(self, repository: str, commit: str) -> "JetStreamContext.PullSubscription":
-        """Subscribe to the calls for a commit. All its workers share one consumer.
+        """Subscribe to the calls for a commit. All workers with this commit share one consumer.
 
         Raises NATS errors.
         """

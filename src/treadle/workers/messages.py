@@ -51,7 +51,7 @@ class WorkerCall:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The one outcome of a call: the JSON text of its result, or a failure."""
+    """The outcome of a call: the JSON text of the result, or a failure."""
 
     worker: str
     result: str | None = None
@@ -63,8 +63,8 @@ class CallState:
     """What the bucket of calls stores about a call that a worker has taken.
 
     `sequence` is the number of the message in the stream, and `delivery` is the number of its
-    delivery. JetStream may count deliveries from 1 again after a crash, so they are not unique.
-    `attempt` is. `outcome` is None while the call runs.
+    delivery. JetStream may count deliveries from 1 again after a crash, so this number is not
+    unique. `attempt` is unique. `outcome` is None while the call runs.
     """
 
     worker: str
@@ -128,7 +128,7 @@ class OutcomeMessage:
 
 @dataclass(frozen=True, slots=True)
 class EventMessage:
-    """An event of a running call, such as progress. It may get lost."""
+    """An event of a running call, such as progress. The message may be lost."""
 
     call: str
     event: dict[str, Any]

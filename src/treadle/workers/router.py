@@ -58,7 +58,7 @@ class _OpenCall:
     context: ToolContext
     outcome: "asyncio.Future[CallOutcome]"
     heard: float
-    """The time of the last report of a worker, or of the last sign that a worker exists."""
+    """The time of the last report about the call, or of the last offer of any worker."""
     connected: float
     """The last time at which NATS answered."""
     worker: str | None = None
@@ -100,7 +100,7 @@ class WorkerRouter:
         self._name = str(new_id())
         self._open: dict[str, _OpenCall] = {}
         self._offers: dict[tuple[str, str], tuple[float, Offer]] = {}
-        """The offers by repository and commit, and the times at which they become too old."""
+        """The offers by repository and commit, each with the time at which it becomes too old."""
         self._tasks: set[asyncio.Future[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -124,14 +124,17 @@ class WorkerRouter:
                 await subscription.unsubscribe()
 
     def may_route(self, tool: AnyTool) -> bool:
-        """Whether calls of the tool go to workers: background tools, and tools of the setting."""
+        """Whether calls of the tool may go to workers.
+
+        These are background tools, and the tools in the setting `workers.tools`.
+        """
         return tool.tool_class is ToolClass.BACKGROUND or tool.name in self._settings.tools
 
     async def run(self, tool: AnyTool, arguments: Arguments, context: ToolContext) -> Result | None:
         """Run a call at a worker and return its result, or None if the call must run here.
 
-        It runs here if no worker has the commit, if the work tree has changes, or if the call needs
-        something that only this server has. Raises ToolError for a failure.
+        The call must run here if no worker has the commit, if the work tree has changes, or if the
+        call needs something that only this server has. Raises ToolError for a failure.
         """
         if not tool.is_portable(arguments):
             return None
@@ -146,7 +149,7 @@ class WorkerRouter:
             async with self._opened(message, tool, context) as call:
                 await self._publish(call)
                 outcome = await self._outcome(call)
-        except _NotBegunError:  # workers ask before they begin a call, so none begins it now
+        except _NotBegunError:  # workers ask before they begin, so none begins it later
             return None
         if outcome.failure is not None:
             raise ToolError.of(outcome.failure)
@@ -154,7 +157,7 @@ class WorkerRouter:
         return result
 
     async def _offer(self, repository: str, commit: str) -> Offer | None:
-        """Return the offer of a worker with the commit, which may be a second old."""
+        """Return the offer of a worker with the commit. The offer may be a second old."""
         key, now = (repository, commit), self._clock.monotonic()
         until, offer = self._offers.get(key, (now, None))
         if until <= now:
@@ -211,7 +214,7 @@ class WorkerRouter:
     async def _opened(
         self, message: WorkerCall, tool: AnyTool, context: ToolContext
     ) -> AsyncIterator[_OpenCall]:
-        """Wait for the outcome of a call in the context. At its end, workers end the call."""
+        """Receive the messages about a call in the context. At its end, workers end the call."""
         now = self._clock.monotonic()
         outcome: asyncio.Future[CallOutcome] = asyncio.get_running_loop().create_future()
         call = self._open[message.id] = _OpenCall(message, tool, context, outcome, now, now)
@@ -227,7 +230,7 @@ class WorkerRouter:
                 question.cancel()
             if not outcome.done():
                 outcome.cancel()
-                with suppress(*NATS_ERRORS):  # a worker also asks whether the call is wanted
+                with suppress(*NATS_ERRORS):  # workers also ask whether the call is wanted
                     await self._send(self._names.subject("cancelled"), message.id.encode())
 
     async def _publish(self, call: _OpenCall) -> None:
@@ -265,7 +268,7 @@ class WorkerRouter:
         return call.outcome.result()
 
     async def _look(self, call: _OpenCall) -> None:
-        """Read the state of a call. Raises ToolError if waiting for the call has become useless."""
+        """Read the state of a call. Raises ToolError if no outcome can be expected any more."""
         try:
             stored = await self._queue.state(call.message.id)
         except NATS_ERRORS:
@@ -415,4 +418,4 @@ async def _decision(call: _OpenCall, report: Report) -> Decision:
         decision = await call.context.approve(report.question)
     except TreadleError as error:
         return Decision(allowed=False, reason=str(error))
-    return replace(decision, private=frozenset())  # paths of this machine mean nothing elsewhere
+    return replace(decision, private=frozenset())  # private paths are valid only on this machine

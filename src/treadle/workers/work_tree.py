@@ -28,7 +28,7 @@ class WorkTree:
 
 
 def read_work_tree(root: Path) -> WorkTree | None:
-    """Return the state of the work tree at `root`, or None outside of git or without a commit.
+    """Return the state of the work tree at `root`, or None if git finds no commit there.
 
     This function starts git, which takes some milliseconds.
     """
@@ -48,9 +48,9 @@ _known: dict[Path, str] = {}
 
 
 def repository_of(root: Path) -> str | None:
-    """Return the identity of the repository at `root`, or None without a commit.
+    """Return the identity of the repository at `root`, or None if it has no commit.
 
-    git reads the whole history for it, so the identity is kept until the process ends.
+    git reads the whole history to find the identity, so it is cached until the process ends.
     """
     root = root.resolve()
     if root not in _known:

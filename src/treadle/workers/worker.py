@@ -51,7 +51,7 @@ class OfferedRepository:
 
 @dataclass(slots=True)
 class WorkerFigures:
-    """The numbers of calls since the start."""
+    """The numbers of calls since the worker started."""
 
     running: int = 0
     finished: int = 0
@@ -60,7 +60,7 @@ class WorkerFigures:
 
 @dataclass(frozen=True, slots=True)
 class _Offering:
-    """The task that takes the calls for one commit, and an event that is set when it has begun."""
+    """The task that takes the calls for one commit, and an event that is set when it is ready."""
 
     task: "asyncio.Task[None]"
     begun: asyncio.Event
@@ -74,7 +74,7 @@ class _Repository:
     at: Workplace
     tree: WorkTree | None = None
     offers: dict[str, _Offering] = field(default_factory=dict)
-    """What the worker offers, by commit."""
+    """The commits that the worker offers, each with its task."""
     read: asyncio.Event = field(default_factory=asyncio.Event)
     """An event that is set when the work tree was read for the first time."""
 
@@ -139,7 +139,7 @@ class Worker:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def wait_until_offered(self) -> None:
-        """Wait until servers find the repositories of this worker."""
+        """Wait until servers can find the repositories of this worker."""
         for repository in self._repositories:
             await repository.read.wait()
             for offering in tuple(repository.offers.values()):
@@ -172,7 +172,7 @@ class Worker:
                 await self._refresh(repository)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._draining.wait(), self._timing.poll)
-            if repository.offers:  # requests for calls that already began end by themselves
+            if repository.offers:  # the last request for calls ends by itself
                 await asyncio.wait(repository.tasks())
         finally:
             for task in repository.tasks():
@@ -201,7 +201,7 @@ class Worker:
     async def _offer(
         self, repository: _Repository, identity: str, commit: str, begun: asyncio.Event
     ) -> None:
-        """Answer servers that look for a commit, and take its calls from the queue."""
+        """Answer servers that look for a worker with a commit, and take calls for the commit."""
         offer = Offer(self.name, {tool.name: tool.version for tool in repository.offered.registry})
 
         async def answer(message: "Msg") -> None:
@@ -281,13 +281,13 @@ class Worker:
                 finally:
                     self.figures.running -= 1
                     self._slots.release()
-            except NATS_ERRORS as error:  # JetStream delivers the call again
+            except NATS_ERRORS as error:  # JetStream then delivers the call again
                 _log.warning("call %s is left to a later delivery: %s", call.id, error)
 
     async def _reserve_slot(self) -> bool:
         """Wait for a free slot. Returns False if the worker drains.
 
-        A wait is rare: it occurs if two requests for calls were answered, and one slot was free.
+        It rarely waits: only if two requests for calls were answered while one slot was free.
         """
         reserved = asyncio.ensure_future(self._slots.acquire())
         draining = asyncio.ensure_future(self._draining.wait())
@@ -333,12 +333,13 @@ class Worker:
         if message.metadata.sequence.stream != state.sequence:  # the server sent the call twice
             await message.ack()
             return True
-        if message.metadata.num_delivered <= state.delivery:  # an old delivery that was late
+        if message.metadata.num_delivered <= state.delivery:  # an old delivery arrived late
             return True
-        return await self._still_runs(state)  # JetStream may forget reports when it restarts
+        # JetStream may deliver a running call again, since it may lose reports when it restarts.
+        return await self._still_runs(state)
 
     async def _still_runs(self, state: CallState) -> bool:
-        """Whether the owner of a call still runs it. The owner reports so itself."""
+        """Ask the worker that owns a call whether it still runs the call."""
         subject = self._names.subject("workers", state.worker, "running")
         attempt = state.attempt.encode()
         try:
@@ -415,7 +416,10 @@ class Worker:
     async def _abandon(
         self, assignment: Assignment, message: "Msg", state: CallState, revision: int
     ) -> None:
-        """Hand back a call that reads, and report a call that writes, before this process ends."""
+        """Hand back a call that only reads, because this process ends.
+
+        If the call may have written, store a failure instead, so that it is not repeated.
+        """
         call = assignment.call
         if call.unfinished is Effect.NONE:
             with suppress(*NATS_ERRORS):
@@ -431,7 +435,7 @@ class Worker:
     async def _finish(
         self, call: WorkerCall, message: "Msg", state: CallState, revision: int
     ) -> None:
-        """Store the outcome unless the call has one, send it to its server, and acknowledge.
+        """Store the outcome unless the call has one, send it to the server, and acknowledge it.
 
         While NATS is away, this method tries again.
         """
@@ -489,7 +493,7 @@ class Worker:
         await message.nak(delay=None if draining else self._timing.hand_back)
 
     async def _announce(self, call: WorkerCall, outcome: CallOutcome) -> None:
-        """Send the outcome to the server. If it gets lost, the server reads the stored outcome."""
+        """Send the outcome to the server. If this message is lost, the server reads the bucket."""
         subject = self._names.subject("callers", call.caller, "outcomes")
         await self._connection.client.publish(subject, encode(OutcomeMessage(call.id, outcome)))
 
@@ -530,7 +534,7 @@ class Worker:
                 assignment.decide(received.number, received.decision)
 
     async def _on_running(self, message: "Msg") -> None:
-        """Answer whether this worker still runs an attempt: with the attempt, or with nothing."""
+        """Reply with the attempt if this worker still runs it, and with an empty message if not."""
         attempt = message.data.decode("ascii", "replace")
         runs = any(each.attempt == attempt for each in self._assignments.values())
         await message.respond(message.data if runs else b"")
@@ -552,7 +556,7 @@ def _stopped(worker: str, tool: str) -> str:
 
 
 def _offered(tree: WorkTree | None) -> str:
-    """Return a sentence about what the worker offers of a work tree."""
+    """Return a sentence that states what the worker offers for a work tree."""
     if tree is None:
         return "not offered, because it is not a git repository with a commit"
     if tree.is_clean:

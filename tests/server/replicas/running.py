@@ -102,7 +102,7 @@ async def know_each_other(servers: list[Replica]) -> None:
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until something that no event reports is the case."""
+    """Wait until a condition is true that no event reports."""
     async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110  (several objects change it)
             await asyncio.sleep(0.01)

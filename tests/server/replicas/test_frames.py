@@ -1,4 +1,4 @@
-"""Frames of one sender, lost, repeated and in another order."""
+"""Frames of one sender that are lost, repeated, or arrive in another order."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -80,7 +80,7 @@ async def test_pages_of_all_servers_receive_each_event_once_and_in_order(
             if len(spans) == 4:
                 break
             await asyncio.sleep(0.02)
-        # The recorder of the other server ignored the events.
+        # The recorder of the other server ignored the events, so each span exists once.
         kinds = sorted(span["kind"] for span in spans)
         assert kinds == ["model", "model", "retrieval", "run", "tool"]
 

@@ -21,7 +21,7 @@ def store(new_address: NewAddress) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="session")
 def shared_database(postgres: PostgresServer) -> str:
-    """A database for the projects of several tests: a project needs fewer files than a database."""
+    """A database for the projects of several tests. A new project creates no further database."""
     return postgres.new_database()
 
 

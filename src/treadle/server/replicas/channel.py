@@ -18,7 +18,10 @@ from treadle.server.replicas.frames import FrameReader, FrameWriter
 _log = logging.getLogger(__name__)
 
 PENDING_BYTES = 32_000_000
-"""The maximum number of received bytes that wait. Above it, messages are lost, which is noticed."""
+"""The maximum size of the received messages that wait. Further messages are lost.
+
+The receiver learns of this loss, too.
+"""
 _PENDING_MESSAGES = 100_000
 _STALLED_BYTES = 8_000_000
 """A connection with more unsent bytes than this counts as lost."""
@@ -93,7 +96,7 @@ class Channel:
         return True
 
     def skip(self, subject: str) -> None:
-        """Count a message to `subject` that cannot be sent. Its receivers notice the loss."""
+        """Count a message to `subject` that cannot be sent, so that receivers notice the loss."""
         self._writers[subject].skip()
 
 

@@ -1,7 +1,8 @@
 """Keeps received exports of spans in a JetStream stream until a server writes them to the store.
 
-A client gets its response when the stream has the bytes of its request on disk. `StreamWriter`
-takes them from there. The size of the stream is limited, so a full stream refuses requests.
+A client gets its response when the stream has the bytes of its request on disk. A `StreamWriter`
+takes these bytes from the stream. The size of the stream is limited. A full stream refuses further
+requests.
 """
 
 import json
@@ -28,11 +29,14 @@ TYPE_HEADER = "Content-Type"
 REASON_HEADER = "Treadle-Reason"
 CONSUMER = "writers"
 ACK_SECONDS = 15.0
-"""A message that its writer neither acknowledges nor extends for this time is delivered again."""
+"""JetStream delivers an export again after this time without a message from its writer.
+
+The writer acknowledges the export, or reports that it still writes it.
+"""
 MOST_UNACKNOWLEDGED = 512
 _HEADERS_BYTES = 1_000
 _FAILED_SHARE = 10
-"""The stream of failed exports may have the size of the stream divided by this number."""
+"""The size limit of the stream divided by this number limits the stream of failed exports."""
 _STREAM_FULL = 10077
 """The error code of JetStream for a stream that has reached its limit."""
 _STREAM_EXISTS = 10058
@@ -46,7 +50,7 @@ DECODERS: Mapping[str, Decode] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """The exports that wait in the stream, and those that could not be stored."""
+    """The number of exports that wait in the stream, and of those that could not be stored."""
 
     waiting: int
     waiting_bytes: int
@@ -132,8 +136,8 @@ class ExportStream:
         """
         headers = {
             TYPE_HEADER: media_type,
-            REASON_HEADER: json.dumps(reason)[1:-1],  # a header has no line breaks
-            "Nats-Msg-Id": f"{self.name}-{number}",  # so that it is kept only once
+            REASON_HEADER: json.dumps(reason)[1:-1],  # a header cannot contain line breaks
+            "Nats-Msg-Id": f"{self.name}-{number}",  # JetStream ignores a repeated id
         }
         await self.jetstream.publish(self._failed_subject, body, headers=headers)
 
@@ -146,8 +150,8 @@ class ExportStream:
     async def _put(self, body: bytes, media_type: str) -> bool:
         """Put an export into the stream. Returns False if NATS does not confirm it.
 
-        It may be in the stream nevertheless. If the caller then stores it, it is stored twice,
-        which has no effect.
+        An export may be in the stream although NATS does not confirm it. It is then stored twice
+        if the caller also stores it. The second time changes nothing.
         """
         from nats.errors import Error
         from nats.js.errors import APIError

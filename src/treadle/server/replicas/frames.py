@@ -34,7 +34,7 @@ class FrameWriter:
             yield b"%s %d %s\n%s" % (self.sender.encode(), self.number, position, part)
 
     def skip(self) -> None:
-        """Count a message that cannot be sent. Receivers then notice the loss."""
+        """Count a message that cannot be sent, so that receivers notice the missing number."""
         self.number += 1
 
 
@@ -48,10 +48,10 @@ def _position(index: int, count: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a frame leads to at the receiver.
+    """The result of a frame at the receiver.
 
-    `message` is None until the last frame of a message arrives. `lost` states that messages of this
-    sender before this frame did not arrive.
+    `message` is None until the last frame of a message arrives. `lost` states that earlier messages
+    of the sender did not arrive.
     """
 
     sender: str
@@ -73,7 +73,7 @@ class FrameReader:
         self._senders: dict[str, _Sender] = {}
 
     def read(self, frame: bytes) -> Received:
-        """Read a frame. A frame that arrives again, or after a later one, leads to nothing.
+        """Read a frame. A frame that arrives again, or after one with a higher number, is ignored.
 
         Raises ValueError if `frame` is not a frame.
         """
@@ -86,7 +86,7 @@ class FrameReader:
     def _assemble(self, sender: str, number: int, position: bytes, part: bytes) -> Received:
         known = self._senders.get(sender)
         if known is None:
-            if len(self._senders) >= _MOST_SENDERS:  # a server that starts again is a new sender
+            if len(self._senders) >= _MOST_SENDERS:  # the oldest sender has probably ended
                 del self._senders[next(iter(self._senders))]
             known = self._senders[sender] = _Sender(number - 1)
         if number <= known.newest:

@@ -3,7 +3,7 @@
 Each server sends a sign of life at intervals. A request goes to one server or to all. Every server
 replies, even if the request concerns something that it does not have. A request therefore ends as
 soon as all servers have replied, or after a time limit. The sender repeats an open request at each
-sign of life, and the receiver answers it only once.
+sign of life, and the receiver executes it only once.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _REPLIES_KEPT = 1_000
 
 
 class ServerUnavailableError(TreadleError):
-    """The server that has the requested thing does not answer."""
+    """The server that has the requested turn, question or front end does not answer."""
 
     kind = ErrorKind.UNAVAILABLE
 
@@ -67,22 +67,22 @@ Answer = JsonValue | _NotOwned
 
 
 class Member(Protocol):
-    """Answers the requests of other servers, and learns about them."""
+    """Answers the requests of other servers, and processes the news about these servers."""
 
     async def answer(self, sender: str, request: Request) -> Answer:
         """Answer a request. Raises TreadleError."""
         ...
 
     async def on_description(self, server: str, description: ServerDescription) -> None:
-        """Learn the new description of another server."""
+        """Process the new description of another server."""
         ...
 
     async def on_lost(self, server: str) -> None:
-        """Learn that another server has ended or does not answer."""
+        """Process the loss of another server, which has ended or does not answer."""
         ...
 
     def on_store_change(self, store: str) -> None:
-        """Learn that another server changed a shared store."""
+        """Process a change of a shared store by another server."""
         ...
 
 
@@ -90,7 +90,7 @@ class Member(Protocol):
 class _Other:
     heard_at: float
     version: int = -1
-    """The newest version of the description that this server knows."""
+    """The newest version of the other server's description that this server has received."""
     asking: bool = False
 
 
@@ -109,7 +109,7 @@ class _Open:
     )
 
     def settle(self, server: str, reply: Replied | None) -> None:
-        """Record the reply of a server, or its loss."""
+        """Record the reply of a server. `reply` is None if the server is lost."""
         self.waiting.discard(server)
         if self.answer.done():
             return
@@ -177,10 +177,11 @@ class Group:
     async def ask(
         self, request: Request, *, server: str | None = None, seconds: float = ANSWER_SECONDS
     ) -> Answer:
-        """Ask a server, or all servers, and return the answer of the server that has the thing.
+        """Ask a server, or all servers, and return the answer of the server that can give one.
 
-        Returns NOT_OWNED if no server has it. Raises ServerUnavailableError if a server that may
-        have it does not reply within `seconds`, and the error that the request caused there.
+        Returns NOT_OWNED if no server has what the request concerns. Raises ServerUnavailableError
+        if a server that may have it does not reply within `seconds`. If the request fails at the
+        other server, raises the error of that server.
         """
         waiting = {server} if server is not None else set(self._others)
         if not waiting:
@@ -239,14 +240,17 @@ class Group:
                 asked.settle(sender, received)
 
     async def _refuse_unknown(self, sender: str, message: bytes) -> None:
-        """Reply to a request that only servers of a newer version know, so that nobody waits."""
+        """Reply to a request that only newer versions know, so that its sender does not wait."""
         _log.warning("A server of another version sent a message of an unknown form")
         with contextlib.suppress(ValidationError):
             asked = UnknownRequest.model_validate_json(message)
             await self._send(self._subject(sender), Replied(id=asked.id, owned=False))
 
     async def on_loss(self, sender: str) -> None:
-        """Read the description of a server again. The channel calls this method."""
+        """Request the description of a server again, because it may be lost.
+
+        The channel calls this method. The request follows at the next sign of life.
+        """
         if (other := self._others.get(sender)) is not None:
             other.version = -1
 
@@ -275,10 +279,10 @@ class Group:
         finally:
             del self._open[asked.id]
             if opened.answer.done() and not opened.answer.cancelled():
-                opened.answer.exception()  # retrieved, since asyncio would log it otherwise
+                opened.answer.exception()  # otherwise asyncio logs it as never retrieved
 
     async def _reply(self, sender: str, asked: Asked) -> None:
-        """Answer a request once, and send the reply each time that the request arrives."""
+        """Execute a request once, and send its reply each time that the request arrives."""
         task = self._replies.get(asked.id)
         if task is None:
             answering = self._answer(sender, asked)
@@ -339,7 +343,7 @@ class Group:
         try:
             value = await self.ask(DescribeServer(), server=server)
             await self._learn(server, ServerDescription.model_validate(value))
-        except (TreadleError, ValidationError) as error:  # asked again after a sign of life
+        except (TreadleError, ValidationError) as error:  # repeated after a sign of life
             _log.warning("Another server did not describe itself: %s", error)
         finally:
             other.asking = False

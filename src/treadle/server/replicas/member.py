@@ -59,7 +59,7 @@ from treadle.tools.external import AnswerStatus, Connection, ToolDefinition
 _log = logging.getLogger(__name__)
 
 _START_SECONDS = 30.0
-"""The maximum time for reading the attachments of a message at another server."""
+"""The maximum time for the start of a turn at another server, which first reads attachments."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _LocalFrontEnd:
     description: FrontEnd
     connection: Connection
     received: dict[str, int]
-    """The number of the newest message of each server."""
+    """The number of the newest message from each server."""
 
 
 class GroupMember:
@@ -97,7 +97,10 @@ class GroupMember:
         self._approving = 0
         self._front_ends: dict[UUID, _LocalFrontEnd] = {}
         self._askers: dict[str, AsyncExitStack] = {}
-        """For each other server where a person approves, the context that allows questions."""
+        """The contexts that allow approval questions, by server.
+
+        At each of these servers, a person answers questions.
+        """
         self._relays: dict[tuple[str, UUID], asyncio.Task[None]] = {}
         """The tasks that send calls of this server to front ends of other servers."""
         self._describing: set[asyncio.Task[None]] = set()
@@ -269,9 +272,10 @@ class GroupMember:
     async def _ask_owner(
         self, thing: UUID, request: Request, *, seconds: float = ANSWER_SECONDS
     ) -> JsonValue | None:
-        """Ask all servers for a turn or question. Returns None if no server has it.
+        """Ask all servers for the turn or question with the id `thing`.
 
-        Raises ServerUnavailableError if its server has stopped.
+        Returns None if no server has it. Raises ServerUnavailableError if the server that had it
+        has stopped.
         """
         answer = await self._group.ask(request, seconds=seconds)
         if answer is not NOT_OWNED:
@@ -367,7 +371,7 @@ class GroupMember:
             front_end.connection.send(offer.message)
         return True
 
-    # ---- what other servers are
+    # ---- news about other servers
 
     async def on_description(self, server: str, description: ServerDescription) -> None:
         """Use the front ends and approvers of another server. The group calls this method."""
@@ -400,7 +404,7 @@ class GroupMember:
         for definition in front_end.tools:
             try:
                 self._app.bridge.define(definition)
-            except UsageError as error:  # the other server runs another version of Treadle
+            except UsageError as error:  # the name is reserved here, for example
                 _log.warning("A tool of another server is not available here: %s", error)
         connection = self._app.bridge.connect(front_end.name, runs=front_end.runs)
         relaying = self._relay(key, connection)
@@ -418,7 +422,7 @@ class GroupMember:
                     try:
                         await self._group.ask(request, server=server)
                     except TreadleError:
-                        continue  # the server may have received the message, so it is repeated
+                        continue  # repeated, as the server may not have received it
                     break
 
     async def _describe(self) -> None:

@@ -12,7 +12,7 @@ from treadle.tools.external import CallOffer, ToolDefinition, Withdrawal
 
 
 class _Message(BaseModel):
-    # A newer server may send further fields.
+    # A server of a newer version may send fields that this version does not know.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
@@ -65,7 +65,7 @@ class FindConversation(_Message):
 
 
 class ShowTurn(_Message):
-    """Asks for a turn, after a wait for its end of at most `wait` seconds."""
+    """Asks for a turn. The receiver first waits at most `wait` seconds for the end of the turn."""
 
     type: Literal["show_turn"] = "show_turn"
     request_id: UUID
@@ -130,9 +130,10 @@ class ListPermissions(_Message):
 
 
 class RevokePermissions(_Message):
-    """Revokes a permission by its number, or those with equal grants, or all.
+    """Revokes the permissions that equal one of `grants`.
 
-    The answer is the number of revoked permissions.
+    Without `grants`, revokes the permission `number`, or all permissions if `number` is None. The
+    answer is the number of revoked permissions.
     """
 
     type: Literal["revoke_permissions"] = "revoke_permissions"
@@ -221,7 +222,7 @@ class Asked(_Message):
 
 
 class UnknownRequest(_Message):
-    """A request of a newer server. Only its id is known."""
+    """A request of a kind that only newer versions know. This version reads only its id."""
 
     type: Literal["asked"]
     id: UUID

@@ -27,7 +27,7 @@ from treadle.server.event_log import EventLog, Gap
 from treadle.server.replicas.channel import Channel
 
 _IDLE_SECONDS = 1.0
-"""Seconds between two empty messages. They let the receivers notice that the last event is lost."""
+"""Seconds between two empty messages, by which receivers notice that the last event is lost."""
 _OWNERS_KEPT = 10_000
 _ENDS = {each.__name__ for each in (SessionCancelled, SessionFailed, SessionFinished)}
 
@@ -81,7 +81,10 @@ class SharedEvents:
         return self._owners.get(thing)
 
     def lose(self, server: str) -> None:
-        """Report to the pages that a server is lost, because its events do not end as usual."""
+        """Report a gap to the pages if a lost server had running requests or open questions.
+
+        A lost server does not publish the ends of them, so the pages have to read them again.
+        """
         if server in self._owners.values():
             self._log.add_gap()
 

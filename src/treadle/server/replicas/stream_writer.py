@@ -1,7 +1,8 @@
 """Writes the exports of a stream to the store. Every server of the project does so.
 
-The writer acknowledges an export after the commit. If it ends before, JetStream delivers the export
-to another writer. An export may therefore be written twice, which has no effect.
+The writer acknowledges an export after the commit. If the writer ends before the acknowledgement,
+JetStream delivers the export to another writer. An export may therefore be written twice. The
+second time changes nothing.
 """
 
 import asyncio
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 TRIES = 5
-"""The number of failures of one export, if other exports are stored meanwhile."""
+"""An export is put away after this many failures if other exports are stored meanwhile."""
 PATIENT_TRIES = 20
-"""The number of failures of one export, if no other export shows that the store works."""
+"""An export is put away after this many failures if no other export is stored meanwhile."""
 MOST_DELIVERIES = 50
-"""The number of deliveries of one export. Above it, the export ends the process that writes it."""
+"""An export is put away without another try if JetStream delivered it more often than this.
+
+Such an export probably ends every process that tries to write it.
+"""
 MOST_IN_FLIGHT = 64
 """The maximum number of exports that one writer has in memory."""
 _FETCH_SECONDS = 5.0
@@ -51,11 +55,14 @@ class _Export:
     number: int
     failures: int = 0
     stored_before: int = 0
-    """The number of stored exports at the first failure."""
+    """The number of exports that the writer had stored at the first failure of this export."""
 
 
 class StreamWriter:
-    """Takes exports from the stream until its context ends. Then it writes those it has taken."""
+    """Takes exports from the stream, and writes them to the store.
+
+    When its context ends, it takes no further exports, and writes those that it has taken.
+    """
 
     def __init__(
         self,
@@ -98,7 +105,7 @@ class StreamWriter:
         await _cancel(extending)
 
     async def _take_all(self) -> None:
-        """Take exports, and begin again after an error of NATS."""
+        """Take exports until this task is cancelled. After an error of NATS, try again."""
         from nats.errors import Error
 
         while True:
@@ -123,7 +130,7 @@ class StreamWriter:
                     for message in await subscription.fetch(room, timeout=_FETCH_SECONDS):
                         self._start(message)
         finally:
-            # Otherwise JetStream sends the next exports to this subscription.
+            # Otherwise JetStream sends the next exports to this subscription, which nobody reads.
             with contextlib.suppress(Error):
                 await subscription.unsubscribe()
 
@@ -148,11 +155,11 @@ class StreamWriter:
 
         deliveries = export.message.metadata.num_delivered
         reason = f"It was delivered {deliveries} times and never acknowledged."
-        with contextlib.suppress(Error):  # JetStream delivers the export again
+        with contextlib.suppress(Error):  # JetStream then delivers the export again
             while deliveries <= MOST_DELIVERIES:
                 try:
                     await self._store(export)
-                except Exception as error:  # noqa: BLE001  (any export must not end the writer)
+                except Exception as error:  # noqa: BLE001  (no export may end the writer)
                     reason = str(error) or type(error).__name__
                     if await self._fail(export, error):
                         break
@@ -169,9 +176,10 @@ class StreamWriter:
         await self._queue.submit(export.message.data, decode)
 
     async def _fail(self, export: _Export, error: Exception) -> bool:
-        """Wait after a failure. Returns whether the export cannot be stored.
+        """Count a failure, and wait before the next try. Returns whether to put the export away.
 
-        A failure counts only while the store works.
+        A failure counts only while the store works. If the error is not an error of the store, the
+        export is put away after `TRIES` failures.
         """
         delay = min(_LONGEST_RETRY_SECONDS, RETRY_SECONDS * 2 ** min(export.failures, 5))
         _log.warning("The export %d was not stored: %s", export.number, error)
@@ -230,5 +238,5 @@ def _type(message: "Msg") -> str:
 async def _cancel(task: asyncio.Task[None]) -> None:
     while not task.done():
         task.cancel()
-        # In Python 3.11, a wait in nats-py can lose the cancellation.
+        # In Python 3.11, a wait in nats-py can lose the cancellation. The loop then cancels again.
         await asyncio.wait({task}, timeout=_LAST_WRITE_SECONDS)

@@ -61,9 +61,9 @@ async def events(
     then connects again.
 
     With `approve`, the client states that a person follows the stream and answers approval
-    questions at `/approvals`. It has no effect for a sender who may not answer them.
-    `page` is an id that an open page chose for itself. While the stream
-    lasts, that page receives the event `UiRequested` and answers it at `/ui`.
+    questions at `/approvals`. If the sender may not answer questions, `approve` has no effect.
+    `page` is an id that an open page chose for itself. While the stream lasts, that page receives
+    the event `UiRequested` and answers it at `/ui`.
     """
     approve = approve and identity.may(Scope.WRITE)
     start = last_event_id if last_event_id is not None else after

@@ -184,5 +184,5 @@ async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
 
 
 def _others(server: ServerState, request_id: UUID) -> OtherServers | None:
-    """Return the other servers, unless the turn is one of this server."""
+    """Return the other servers, or None if the turn is at this server."""
     return server.others if server.turns.find(request_id) is None else None

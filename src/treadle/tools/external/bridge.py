@@ -171,7 +171,7 @@ class Bridge:
         self._others: OtherBridges | None = None
 
     def forward_to(self, others: OtherBridges | None) -> None:
-        """Pass on answers to calls that this bridge does not know. None ends this."""
+        """Let `others` process answers to unknown calls. With None, nothing processes them."""
         self._others = others
 
     def define(self, definition: ToolDefinition) -> None:
@@ -223,10 +223,10 @@ class Bridge:
     async def settle(
         self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Record the answer of a front end to a call, and return its status.
+        """Record the answer of a front end to a call, and return the status of the answer.
 
-        `Connection.answer` calls this method. Raises TreadleError if the server of the call does
-        not answer.
+        `Connection.answer` calls this method. Raises TreadleError if the call is at another server
+        and that server does not answer.
         """
         status = await self.settle_own(front_end, request_id, key, answer)
         if status is AnswerStatus.UNKNOWN and self._others is not None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 Job = Callable[[Connection], T]
 
 SearchTexts = tuple[str, str, str]
-"""The texts of a span that text search reads: of its name, its input and its output."""
+"""The texts of a span that text search reads: the name, the input and the output."""
 
 
 class Engine(ABC):
@@ -46,11 +46,11 @@ class Engine(ABC):
 
     @abstractmethod
     def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
-        """Return the row of `texts` for a span without its key."""
+        """Return the columns of `texts` for a span, except the key, which is assigned later."""
 
     @abstractmethod
     def insert_texts(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add rows of `texts`: the keys of spans, each with a row of `text_row`."""
+        """Add rows to `texts`. Each row is the key of a span, then the values of `text_row`."""
 
     @abstractmethod
     def delete_texts(self, connection: Connection, keys: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ class Engine(ABC):
 
     @abstractmethod
     def clean(self, do: Callable[[Job[Any]], Any]) -> None:
-        """Remove what remains of deleted spans on disk, and return free space.
+        """Remove the remains of deleted spans from the disk, and return free space to the system.
 
         `do` runs a job of the writer and returns its result.
         """

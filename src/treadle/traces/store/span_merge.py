@@ -99,7 +99,7 @@ class PreparedSpan:
     data: bytes
     new_blobs: NewBlobs
     text_row: tuple[Any, ...]
-    """The row of `texts` without the key."""
+    """The columns of `texts` for the span, without the key."""
 
 
 def prepare(spans: Iterable[Span], engine: Engine) -> list[PreparedSpan]:

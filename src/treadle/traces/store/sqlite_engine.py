@@ -2,7 +2,8 @@
 
 SQLite overwrites deleted rows (`secure_delete`), but their words stay in the search index until the
 parts of the index are merged. When SQLite splits a page, the old page may keep a copy of a row that
-moves to the new page. To remove such copies, a file of up to `_MAX_REWRITTEN_BYTES` is rewritten.
+moves to the new page. Only rewriting the file removes such copies. This is done for files of up to
+`_MAX_REWRITTEN_BYTES`.
 """
 
 import sqlite3
@@ -37,8 +38,8 @@ class SqliteEngine(Engine):
         """CREATE VIRTUAL TABLE texts USING fts5(
             name, input, output, tokenize = "unicode61 remove_diacritics 2"
         )""",
-        # Less frequent merges make writing a tenth cheaper. With this setting, a search reads a few
-        # more segments.
+        # The index is merged less often than by default, which makes writing a tenth cheaper.
+        # In return, a search reads a few more parts of the index.
         "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     )
     adaptations = ()
@@ -79,8 +80,9 @@ class SqliteEngine(Engine):
         return int((pages - free) * size)
 
     def clean(self, do: Callable[[Job[Any]], Any]) -> None:
-        """Merge the search index, rewrite a small file, and return free pages and the log."""
-        # The search index has less than half of the pages, so this number of rounds is enough.
+        """Merge the search index, rewrite a small file, free unused pages, and empty the log."""
+        # A round merges about `_PAGES_AT_ONCE` pages. The search index has less than half of the
+        # pages of the file, so this number of rounds is enough.
         rounds = do(_pages) // _PAGES_AT_ONCE * 2 + 16
         while rounds and do(_merge):
             rounds -= 1

@@ -24,8 +24,9 @@ _COLUMN_BREAK = "\u2028"
 
 POSTGRES_TEXTS: tuple[str, ...] = (
     # `texts` has the words of all columns, without positions. `partial` is 1 if it lacks some of
-    # them. `tokens` has all words in order. `folded` has the columns without differences of case.
-    # `tokens` and `folded` are NULL for ASCII texts, because they follow from the columns.
+    # them. `tokens` has all words in order. `folded` has the texts after case folding,
+    # for comparisons without case. `tokens` and `folded` are NULL if the texts have only ASCII
+    # characters, because PostgreSQL can then compute them from the texts.
     """CREATE TABLE texts (
         rowid bigint PRIMARY KEY, name TEXT, input TEXT, output TEXT,
         texts tsvector NOT NULL, partial bigint NOT NULL, tokens TEXT, folded text[]
@@ -93,7 +94,7 @@ def in_word(character: str) -> bool:
 
 
 def text_columns(texts: Iterable[str]) -> TextColumns:
-    """Return the further columns of the name, the input and the output of a span."""
+    """Return the columns that follow from the name, the input and the output of a span."""
     every = tuple(texts)
     words = [words_of(text) for text in every]
     different = {word[:MAX_WORD] for each in words for word in each}
@@ -102,7 +103,7 @@ def text_columns(texts: Iterable[str]) -> TextColumns:
         different, partial = _fitting(different)
     listed = " ".join(f"'{word}'" for word in different)
     if partial:
-        listed += " '-'"  # a query finds these rows by this sign, and then reads their tokens
+        listed += " '-'"  # each query also finds the rows with '-', and then reads their tokens
     if all(map(str.isascii, every)):
         return TextColumns(listed, partial, None, None)
     tokens = _COLUMN_BREAK.join(f" {' '.join(each)} " for each in words)
@@ -114,7 +115,7 @@ def _cut(word: str) -> str:
 
 
 def _fitting(words: set[str]) -> tuple[set[str], int]:
-    """Return the words that fit into a `tsvector`, and 1 if these are not all words."""
+    """Return the words that fit into a `tsvector`, and 1 if some words do not fit, otherwise 0."""
     size, kept = 0, set[str]()
     for word in sorted(words):
         size += len(word.encode()) + 1
