@@ -1,14 +1,17 @@
-"""Records the statements that a request executes, and in which file."""
+"""Records the statements that a request executes, and in which file or PostgreSQL schema."""
 
 import re
 import sqlite3
 from collections import defaultdict
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from treadle.database.postgres_connection import PostgresConnection
 
 Statements = list[tuple[str, str]]
 """The name of the database and the text without values, for each statement."""
@@ -32,8 +35,8 @@ class RecordedStatements:
         await self._app(scope, receive, send)
 
 
-def record_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Record the statements of every SQLite connection that is opened from now on.
+def record_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the statements of PostgreSQL connections, and of SQLite connections from now on.
 
     Threads of `asyncio.to_thread` have the context of their request, so their statements belong to
     this request. The statements of other threads are not recorded.
@@ -42,10 +45,21 @@ def record_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def recorded(database: Any, *options: Any, **more: Any) -> sqlite3.Connection:
         connection: sqlite3.Connection = connect(database, *options, **more)
-        connection.set_trace_callback(partial(_note, str(database)))
+        path = str(database).removeprefix("file://").removesuffix("?mode=ro")
+        connection.set_trace_callback(partial(_note, path))
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", recorded)
+    for name in ("execute", "executemany"):
+        monkeypatch.setattr(PostgresConnection, name, _noting(getattr(PostgresConnection, name)))
+
+
+def _noting(run: Callable[..., Any]) -> Callable[..., Any]:
+    def noting(connection: PostgresConnection, sql: str, *parameters: Any) -> Any:
+        _note(connection.schema, sql)
+        return run(connection, sql, *parameters)
+
+    return noting
 
 
 def _note(database: str, statement: str) -> None:

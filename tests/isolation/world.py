@@ -1,6 +1,7 @@
 """A server with two filled projects, and the ids of everything in one of them."""
 
 import asyncio
+import json
 import socket
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
@@ -10,29 +11,49 @@ from enum import StrEnum
 from pathlib import Path
 
 import httpx2
+import psycopg
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from psycopg import sql
 from starlette.types import ASGIApp
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call
-from tests.isolation.statements import RecordedStatements, record_sqlite
-from treadle.app.stores import Stores
+from tests.isolation.statements import RecordedStatements, record_statements
+from treadle.app.stores import DEFAULT_PROJECT, Stores
 from treadle.clock import SystemClock
 from treadle.config.loader import load
+from treadle.database import PostgresAddress, StoreAddress
+from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.identity.identity import Limits, Scope
 from treadle.identity.store import IdentityStore
+from treadle.paths import user_config_dir
 from treadle.server.app import create_app
 
-RECORDED = {"alpha": "lovebird", "beta": "bluebird"}
+VICTIM, OTHER = "victim", "other"
+"""The parts that the two projects play."""
+RECORDED = {VICTIM: "lovebird", OTHER: "bluebird"}
 """A word in a recorded message of each project, for queries."""
-VICTIM, OTHER = "alpha", "beta"
 WORDS = {VICTIM: "canary", OTHER: "finch"}
 """A word in the names of everything in each project."""
 SECRETS = {VICTIM: "nightingale", OTHER: "woodpecker"}
 """A word in all texts of each project. No request of the test contains that of the victim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The names of the two projects, and the PostgreSQL database of their stores, if any."""
+
+    victim: str = "alpha"
+    other: str = "beta"
+    url: str | None = None
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The name of the project that plays each part."""
+        return {VICTIM: self.victim, OTHER: self.other}
 
 
 class Kind(StrEnum):
@@ -136,7 +157,7 @@ class World:
 
     def places(self, project: str) -> set[str]:
         """The names of the databases of a project, as `RecordedStatements` notes them."""
-        return {str(each) for each in self.stores[project].folder.glob("*.db")}
+        return set(map(_place, _addresses(self.stores[project])))
 
     @asynccontextmanager
     async def socket(self, project: str, path: str) -> AsyncIterator[ClientConnection]:
@@ -201,51 +222,79 @@ def repository(folder: Path, name: str, secret: str) -> Path:
 
 
 @asynccontextmanager
-async def two_projects(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+async def two_projects(
+    folder: Path, setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[World]:
     """Serve two projects with a repository, a provider, a model, a check and an agent each."""
     monkeypatch.setenv("TREADLE_HOME", str(folder / "home"))
-    record_sqlite(monkeypatch)
-    default = repository(folder, "home_code", "owl")
-    keys: dict[str, str] = {}
-    roots = {name: repository(folder, word, SECRETS[name]) for name, word in WORDS.items()}
-    with IdentityStore(Stores.of_user().identity) as identities:
-        now = SystemClock().now_us()
-        for name in WORDS:
-            identities.projects.add(name, now, str(roots[name]))
-            _, keys[name] = identities.keys.create(
-                name, "test", frozenset(Scope), Limits(), created_by="test", expires_us=None,
-                now_us=now,
-            )  # fmt: skip
+    if setup.url is not None:
+        monkeypatch.setenv("TREADLE_STORE__URL", setup.url)
+    record_statements(monkeypatch)
+    roots = {part: repository(folder, word, SECRETS[part]) for part, word in WORDS.items()}
+    keys = _keys(setup, roots)
     async with AsyncExitStack() as stack:
         provider = await stack.enter_async_context(FakeProvider([reply] * 500, strict=False))
-        for name, word in WORDS.items():
-            _configure(Stores.of_user(name).folder, provider, word)
-        app = create_app(default, load(default, {}, {}), {})
+        default, flags = repository(folder, "home_code", "owl"), {}
+        for part, word in WORDS.items():
+            settings, own_folder = (
+                _settings(provider, word),
+                Stores.of_user(setup.names[part]).folder,
+            )
+            if setup.names[part] == DEFAULT_PROJECT:
+                # The user's file has the settings of all projects, so the default gets flags.
+                default, flags, own_folder = roots[part], settings, user_config_dir()
+            else:
+                own_folder.mkdir(parents=True, mode=0o700)
+                (own_folder / "config.toml").write_text(
+                    "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+                )
+            _define_agent(own_folder, word)
+        app = create_app(default, load(default, {}, flags), {})
         recorded = RecordedStatements(app)
         address = await stack.enter_async_context(serving_app(recorded))
         clients = {
-            name: await stack.enter_async_context(
+            part: await stack.enter_async_context(
                 httpx2.AsyncClient(
                     base_url=address, timeout=600, headers={"Authorization": f"Bearer {key}"}
                 )
             )
-            for name, key in keys.items()
+            for part, key in keys.items()
         }
-        stores = {name: Stores.of_user(name) for name in WORDS}
+        stores = {part: Stores.of_user(name) for part, name in setup.names.items()}
         world = World(app, address, clients, keys, stores, provider, recorded, roots)
         yield world
 
 
-def _configure(folder: Path, provider: FakeProvider, word: str) -> None:
-    folder.mkdir(parents=True, mode=0o700)
-    (folder / "config.toml").write_text(
-        f'model = "{word}provider/{word}model"\n'
-        f'[providers.{word}provider]\nbase_url = "{provider.base_url}"\n'
-        f'models = ["{word}model"]\nmax_retries = 0\n'
-        "[tools]\ntimeout = 600.0\n"
-        f'[checks.commands.{word}_check]\ncommand = ["./check.sh"]\nparser = "none"\n'
-    )
-    (folder / "agents").mkdir()
+def _keys(setup: Setup, roots: Mapping[str, Path]) -> Mapping[str, str]:
+    """Add the two projects, and create an API key for each of them."""
+    keys: dict[str, str] = {}
+    with IdentityStore(Stores.of_user().identity) as identities:
+        now = SystemClock().now_us()
+        for part, name in setup.names.items():
+            if name != DEFAULT_PROJECT:
+                identities.projects.add(name, now, str(roots[part]))
+            _, keys[part] = identities.keys.create(
+                name, "test", frozenset(Scope), Limits(), created_by="test", expires_us=None,
+                now_us=now,
+            )  # fmt: skip
+    return keys
+
+
+def _settings(provider: FakeProvider, word: str) -> dict[str, object]:
+    """The settings of a project by dotted key."""
+    return {
+        "model": f"{word}provider/{word}model",
+        f"providers.{word}provider.base_url": provider.base_url,
+        f"providers.{word}provider.models": [f"{word}model"],
+        f"providers.{word}provider.max_retries": 0,
+        "tools.timeout": 600.0,
+        f"checks.commands.{word}_check.command": ["./check.sh"],
+        f"checks.commands.{word}_check.parser": "none",
+    }
+
+
+def _define_agent(folder: Path, word: str) -> None:
+    (folder / "agents").mkdir(parents=True)
     (folder / "agents" / f"{word}agent.md").write_text(
         f'+++\nname = "{word}agent"\ndescription = "The agent of the {_secret(word)}."\n'
         "tools = []\n+++\nAnswer.\n"
@@ -263,17 +312,66 @@ async def contents(stores: Stores) -> dict[str, list[str]]:
         await asyncio.sleep(0.2)
 
 
+def _addresses(stores: Stores) -> tuple[StoreAddress, ...]:
+    """The addresses of a project's stores. All projects share the store of the identities."""
+    return (
+        stores.traces, stores.conversations, stores.approvals, stores.proposals,
+        stores.breakpoints, stores.ui, stores.experiments,
+    )  # fmt: skip
+
+
+def _place(address: StoreAddress) -> str:
+    return address.schema if isinstance(address, PostgresAddress) else str(address)
+
+
 def _dump(stores: Stores) -> dict[str, list[str]]:
-    dumped = {}
-    for path in sorted(stores.folder.glob("*.db")):
-        with closing(sqlite3.connect(path)) as connection:
-            tables = connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
-            ).fetchall()
-            for (table,) in tables:
-                # The search index is filled later, and open pages report that they are open.
-                if table.startswith("texts_") or table == "pages":
-                    continue
-                rows = connection.execute(f'SELECT * FROM "{table}"')
-                dumped[f"{path.name} {table}"] = sorted(map(repr, rows))
+    dumped: dict[str, list[str]] = {}
+    for address in _addresses(stores):
+        if isinstance(address, PostgresAddress):
+            dumped |= _dump_schema(address)
+        elif address.exists():
+            dumped |= _dump_file(address)
+    assert any(dumped.values())
     return dumped
+
+
+def _is_steady(table: str) -> bool:
+    """Whether only requests change a table.
+
+    The search index is filled later, and open pages report that they are open.
+    """
+    return not table.startswith("texts_") and table != "pages"
+
+
+def _dump_file(path: Path) -> dict[str, list[str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
+        ).fetchall()
+        return {
+            f"{path.name} {table}": sorted(
+                map(repr, connection.execute(f'SELECT * FROM "{table}"'))
+            )
+            for (table,) in tables
+            if _is_steady(table)
+        }
+
+
+def _dump_schema(address: PostgresAddress) -> dict[str, list[str]]:
+    with psycopg.connect(address.url) as connection:
+        connection.execute("SELECT set_config(%s, %s, false)", (PROJECT_SETTING, address.project))
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s", (address.schema,)
+        ).fetchall()
+        return {
+            f"{address.store} {table}": sorted(
+                map(
+                    repr,
+                    connection.execute(
+                        sql.SQL("SELECT * FROM {}").format(sql.Identifier(address.schema, table))
+                    ),
+                )
+            )
+            for (table,) in tables
+            if _is_steady(table)
+        }

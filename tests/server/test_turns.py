@@ -11,6 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call, Pause, delta, sse
 from tests.server.serving import Served, serving
+from tests.server.test_key_limits import created
 
 KEY = "sk-very-secret-0123456789abcdefghij"
 
@@ -230,6 +231,33 @@ async def test_person_who_follows_the_events_approves(repo: Path) -> None:
         assert begun is not None
         assert (await served.ended(begun["request_id"]))["final"]["text"] == "So be it."
         assert "Not that one." in str(provider.requests[3].messages[-1]["content"])
+
+
+async def test_viewer_who_follows_the_events_is_not_asked_for_approval(repo: Path) -> None:
+    (repo / ".env").write_text("TOKEN=abc\n")
+    call = Call("read_file", {"path": ".env"}, id="c1")
+    viewer = created(repo.parent / "home", "viewer", "--scopes", "read")
+    async with (
+        FakeProvider([Answer("", (call,)), Answer("No.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        path = "/api/v1/events{}?after=0&approve=true"
+        address = served.address.replace("http", "ws") + path.format("/socket")
+        async with (
+            connect(address, additional_headers=viewer) as socket,
+            served.http.stream("GET", path.format(""), headers=viewer) as stream,
+        ):
+            changed = await served.http.patch("/api/v1/ui", json={"location": "/runs"})
+            assert changed.is_success
+            async with asyncio.timeout(20):  # both are followers as soon as they hear an event
+                while "UiChanged" not in str(await socket.recv()):
+                    pass
+                lines = stream.aiter_lines()
+                while "UiChanged" not in await anext(lines):
+                    pass
+            begun = await served.post("/turns", {"text": "Read it."})
+            assert (await served.ended(begun["request_id"]))["final"]["text"] == "No."
+        assert "No person can be asked" in str(provider.requests[1].messages[-1]["content"])
 
 
 PICK = {

@@ -14,8 +14,11 @@ from nats.errors import Error
 from tests.engines import NatsServer, nats_server
 from tests.server.exports import binary, export, span
 from tests.server.replicas.running import replica, replicas, wait_until
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.errors import StoreError
+from treadle.identity.identity import Limits, Scope
+from treadle.identity.store import IdentityStore
 from treadle.ids import new_id
 from treadle.nats.connection import NatsConnection, connect
 from treadle.nats.names import ProjectNames
@@ -101,6 +104,28 @@ async def empty(stream: ExportStream) -> None:
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_writer, "RETRY_SECONDS", 0.001)
+
+
+async def test_spans_in_the_stream_count_for_the_limit_of_a_key(
+    repo: Path, nats: NatsServer
+) -> None:
+    with IdentityStore(Stores.of_user().identity) as identities:
+        _, key = identities.keys.create(
+            "default", "ci", frozenset({Scope.INGEST}), Limits(spans_per_minute=3),
+            created_by="test", expires_us=None, now_us=SystemClock().now_us(),
+        )  # fmt: skip
+    async with replica(repo, nats.url, **INGEST) as server:
+        assert server.state.exports is not None
+        answers = [
+            await server.http.post(
+                "/v1/traces",
+                json=export(*(span(4 * number + each) for each in range(1, 5))),
+                headers={"Authorization": f"Bearer {key}"},
+            )
+            for number in range(3)
+        ]
+    assert answers[0].is_success
+    assert 429 in {answer.status_code for answer in answers}  # at most one minute ends meanwhile
 
 
 async def test_acknowledged_export_is_written_by_any_server(repo: Path, nats: NatsServer) -> None:
