@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,9 +12,11 @@ import pytest
 
 from tests.database.notes import NOTES, add, texts
 from tests.engines import PostgresServer
+from tests.spans.runs import span
 from treadle.app.stores import Stores
 from treadle.database import Database, PostgresAddress, open_database
 from treadle.errors import StoreError
+from treadle.traces import TraceStore
 
 
 def at(url: str, folder: Path, project: str = "default") -> Database:
@@ -92,6 +95,21 @@ def test_a_connection_that_dies_inside_a_transaction_is_not_replaced_in_it(
 def end_backend(url: str, process: int) -> None:
     with psycopg.connect(url.replace("treadle@", "postgres@")) as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 10000)", (process,))
+
+
+def test_a_failure_of_the_trace_store_names_the_setting_and_not_a_file(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    stores = Stores(tmp_path, server.new_database())
+    with closing(TraceStore.open(stores.traces)) as store:
+        store.write([span("one")]).result()
+        server.stop()
+        for use in (store.runs, lambda: store.write([span("two")]).result()):
+            with pytest.raises(StoreError) as caught:
+                use()
+            assert "setting store.url" in (caught.value.hint or "")
+            assert "file" not in (caught.value.hint or "")
+        server.start()
 
 
 def test_too_many_connections_are_a_store_error(postgres: PostgresServer, tmp_path: Path) -> None:

@@ -220,8 +220,8 @@ class PostgresDatabase(Database):
         hint = "Check that the server of the setting store.url runs and accepts this user."
         if getattr(getattr(reason, "__cause__", None), "sqlstate", None) == _DENIED:
             hint = (
-                "Ask an administrator of the server to run `GRANT CREATE ON DATABASE … TO …` for"
-                " this database and this user."
+                "Ask an administrator of the server to run `GRANT CREATE, TEMPORARY ON DATABASE …"
+                " TO …` for this database and this user."
             )
         return StoreError(
             f"The {self.schema.records} in {self.name} cannot be read or written: {reason}.",

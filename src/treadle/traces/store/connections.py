@@ -48,10 +48,7 @@ class Readers:
         except sqlite3.Error as error:
             late = time.monotonic() > deadline
             reason = f"it took more than {self._seconds:g} s" if late else str(error)
-            hint = (
-                "Try again. If the error remains, move the file away; Treadle then creates a new"
-                " one. `treadle doctor` prints its path."
-            )
+            hint = self._database.error(error).hint
             if late:
                 hint = "Request fewer spans, for example with since:7d."
             raise StoreError(f"The trace store cannot be read: {reason}.", hint=hint) from error

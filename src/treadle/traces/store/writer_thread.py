@@ -33,14 +33,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_HINT = (
-    "Check whether its disk is full, or another process has the file open. `treadle doctor` prints"
-    " its path."
-)
-"""The hint of a failed write.
-
-It omits the path of the file, since clients on other machines receive the hint.
-"""
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
 _SHARE = 250
@@ -77,9 +69,9 @@ class _Job(Generic[T]):
     work: Callable[[Connection], T]
     done: Future[T]
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception, hint: str | None = None) -> None:
         if not isinstance(error, StoreError):
-            failure = StoreError(f"The trace store cannot be changed: {error}.", hint=_HINT)
+            failure = StoreError(f"The trace store cannot be changed: {error}.", hint=hint)
             failure.__cause__ = error
             error = failure
         self.done.set_exception(error)
@@ -246,7 +238,7 @@ class Writer:
                     self._segments_due = False  # further spans lead to the next attempt
                     _log.exception("The segments of the trace store were not updated")
                 elif isinstance(work, _Job):
-                    work.fail(error)
+                    work.fail(error, self._database.error(error).hint)
                 else:
                     self._settle(work, error)
                 if connection is not None:  # the connection may be in any state, so it is replaced
@@ -353,7 +345,8 @@ class Writer:
             with self._waiting:  # the calling thread settles a part that it could not prepare
                 if error is not None and ticket.failure is None:
                     ticket.failure = StoreError(
-                        f"Spans could not be written to the trace store: {error}.", hint=_HINT
+                        f"Spans could not be written to the trace store: {error}.",
+                        hint=self._database.error(error).hint,
                     )
                     ticket.failure.__cause__ = error
                 ticket.parts -= 1
