@@ -24,7 +24,7 @@ from tests.isolation.requests import (
     named_ids,
 )
 from tests.isolation.world import OTHER, SECRETS, UNKNOWN, VICTIM, Kind, World, contents
-from treadle.app.stores import DEFAULT_PROJECT
+from treadle.database.address import DEFAULT_PROJECT
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

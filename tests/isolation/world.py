@@ -22,10 +22,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call
 from tests.isolation.statements import RecordedStatements, record_statements
-from treadle.app.stores import DEFAULT_PROJECT, Stores
+from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.config.loader import load
 from treadle.database import PostgresAddress, StoreAddress
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.identity.identity import Limits, Scope
 from treadle.identity.store import IdentityStore

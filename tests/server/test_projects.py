@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.clock import FakeClock, settle
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import ConfigError, StoreError
-from treadle.identity.identity import DEFAULT_PROJECT
 from treadle.server.projects import Projects
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from treadle.app.stores import DEFAULT_PROJECT, Stores
+from treadle.app.stores import Stores
 from treadle.database import Connection, Database, open_database
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.database.copying import Shown, copy_database
 
 _RECOUNT_SECONDS = 24 * 3600.0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from treadle.database import PostgresAddress, StoreAddress
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import UsageError
 from treadle.paths import user_config_dir, user_data_dir
 from treadle.urls import without_credentials
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 _VARIABLE = "TREADLE_STORE__URL"
 """The environment variable of the setting `store.url`."""
-
-DEFAULT_PROJECT = "default"
-"""The project of a person who uses Treadle alone."""
 
 
 @dataclass(frozen=True, slots=True)

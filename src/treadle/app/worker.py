@@ -16,10 +16,11 @@ from treadle.app.code_index import open_index
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.toolsets import code_registry
 from treadle.config.loader import load
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import ConfigError, TreadleError
 from treadle.events import EventBus
 from treadle.nats.connection import BusError, connect
-from treadle.nats.names import DEFAULT_PROJECT, ProjectNames
+from treadle.nats.names import ProjectNames
 
 if TYPE_CHECKING:
     from treadle.workers.worker import OfferedRepository

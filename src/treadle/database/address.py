@@ -1,7 +1,13 @@
-"""The address of a store: the path of a SQLite file, or a schema of a PostgreSQL server."""
+"""The address of a store: the path of a SQLite file, or a schema of a PostgreSQL database."""
 
 from pathlib import Path
 from typing import NamedTuple
+
+DEFAULT_PROJECT = "default"
+"""The project that always exists. Everything belongs to it until other projects are created."""
+
+PROJECT_NAME = r"[a-z][a-z0-9_]{0,29}"
+"""The pattern of the name of a project."""
 
 
 class PostgresAddress(NamedTuple):

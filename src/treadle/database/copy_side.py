@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from treadle.database.connection import Connection
+from treadle.database.connection import Connection, PackedText
 from treadle.database.database import Database
 from treadle.database.sqlite import SqliteDatabase
 from treadle.database.tables import Table
-from treadle.database.text import PackedText
 from treadle.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from treadle.database.connection import Connection, transaction
+from treadle.database.connection import Connection, PackedText, transaction
 from treadle.database.copy_side import CopySide, Row
 from treadle.database.database import COPY_PROGRESS as PROGRESS
 from treadle.database.database import Database
 from treadle.database.tables import Table, tables_of
-from treadle.database.text import PackedText
 from treadle.errors import StoreError, UsageError
 
 _SOURCE = ""

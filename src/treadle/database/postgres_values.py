@@ -14,7 +14,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
-from treadle.database.text import PackedText
+from treadle.database.connection import PackedText
 
 _FIRST = 0x10F000
 """The private character for U+D800. The characters for the other surrogates follow."""

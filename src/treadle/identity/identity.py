@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from treadle.database.address import DEFAULT_PROJECT, PROJECT_NAME
 from treadle.errors import UsageError
 
-DEFAULT_PROJECT = "default"
-"""The project that always exists. Everything belongs to it until other projects are created."""
-
-_PROJECT_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}", re.ASCII)
+_PROJECT_NAME = re.compile(PROJECT_NAME, re.ASCII)
 
 
 class Scope(StrEnum):

@@ -1,8 +1,9 @@
 """The projects of an installation."""
 
 from treadle.database import Database
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import NotFoundError, UsageError
-from treadle.identity.identity import DEFAULT_PROJECT, require_project_name
+from treadle.identity.identity import require_project_name
 from treadle.identity.records import Project
 
 _SELECT = "SELECT name, created_us, repository FROM projects"

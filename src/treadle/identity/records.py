@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treadle.identity.identity import DEFAULT_PROJECT, Identity, Limits, Proof, Role, Scope
+from treadle.database.address import DEFAULT_PROJECT
+from treadle.identity.identity import Identity, Limits, Proof, Role, Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ All subjects of a project begin with `treadle.PROJECT.`. All its streams and buc
 import re
 from dataclasses import dataclass
 
-DEFAULT_PROJECT = "default"
-_PROJECT = re.compile(r"[a-z][a-z0-9_]{0,29}")
+from treadle.database.address import DEFAULT_PROJECT, PROJECT_NAME
+
+_PROJECT = re.compile(PROJECT_NAME)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 

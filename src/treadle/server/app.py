@@ -18,7 +18,7 @@ from treadle.app.stores import Stores
 from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
-from treadle.identity.identity import DEFAULT_PROJECT
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.server.access_checks import check_access, require_access
 from treadle.server.authentication import Authentication
 from treadle.server.built_page import BuiltPage

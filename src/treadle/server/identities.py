@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import TypeVar
 
 from treadle.clock import Clock
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import NotFoundError
-from treadle.identity.identity import DEFAULT_PROJECT, Identity, Proof
+from treadle.identity.identity import Identity, Proof
 from treadle.identity.records import Action, ApiKey, Invitation, User
 from treadle.identity.secret_values import KEY_PREFIX, shown_prefix, stored_hash
 from treadle.identity.store import IdentityStore

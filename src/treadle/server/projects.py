@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
 from treadle.clock import Clock, SystemClock
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import StoreError, TreadleError
-from treadle.identity.identity import DEFAULT_PROJECT
 
 _log = logging.getLogger(__name__)
 

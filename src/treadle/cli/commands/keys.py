@@ -8,8 +8,9 @@ from treadle.cli.command import Command, RepositoryUse, age, positive, set_repos
 from treadle.cli.identity_store import WHO, audit, now_us, opened_identities
 from treadle.cli.output import print_json, print_line, print_text, report, table
 from treadle.clock import when
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.display.lines import short_id
-from treadle.identity.identity import DEFAULT_PROJECT, Limits, Scope, require_scopes
+from treadle.identity.identity import Limits, Scope, require_scopes
 from treadle.identity.records import Action, ApiKey
 from treadle.json_values import to_json
 

@@ -7,8 +7,8 @@ from treadle.cli.command import Command, RepositoryUse, set_repository_use
 from treadle.cli.identity_store import audit, now_us, opened_identities
 from treadle.cli.output import print_json, print_line, print_text, table
 from treadle.clock import when
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.errors import UsageError
-from treadle.identity.identity import DEFAULT_PROJECT
 from treadle.identity.records import Action, Project
 from treadle.json_values import to_json
 from treadle.paths import find_root

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from treadle.app.stores import DEFAULT_PROJECT, Stores
+from treadle.app.stores import Stores
 from treadle.cli.command import Command, RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, print_line, print_text, report_line, table
 from treadle.cli.progress import RowCounter
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.database.backup import CopiedFile, back_up, restore
 from treadle.errors import UsageError
 from treadle.identity.identity import require_project_name

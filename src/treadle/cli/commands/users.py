@@ -10,7 +10,8 @@ from treadle.cli.command import Command, RepositoryUse, age, member_of, set_repo
 from treadle.cli.identity_store import audit, now_us, opened_identities
 from treadle.cli.output import print_json, print_line, print_text, report, table
 from treadle.clock import when
-from treadle.identity.identity import DEFAULT_PROJECT, Role
+from treadle.database.address import DEFAULT_PROJECT
+from treadle.identity.identity import Role
 from treadle.identity.invitation_links import invitation_link
 from treadle.identity.records import Action
 from treadle.json_values import to_json

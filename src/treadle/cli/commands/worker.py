@@ -13,7 +13,7 @@ from treadle.cli.command import (
     set_repository_use,
 )
 from treadle.cli.output import print_json, report_line
-from treadle.nats.names import DEFAULT_PROJECT
+from treadle.database.address import DEFAULT_PROJECT
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

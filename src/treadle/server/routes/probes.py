@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import HTTPConnection
 
-from treadle.identity.identity import DEFAULT_PROJECT
+from treadle.database.address import DEFAULT_PROJECT
 from treadle.server.draining import CurrentDrain
 from treadle.server.metrics import MissingLibraryError, exposition, gauges_of
 from treadle.server.readiness import Readiness
