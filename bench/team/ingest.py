@@ -5,6 +5,7 @@ acknowledged in each second, the time of a response, and the time after the last
 spans were in the store.
 
 Run: python -m bench.team.ingest [--seconds 8] [--exporters 4] [--spans 20] [--postgres]
+     [--servers 1]
 """
 
 import argparse
@@ -31,19 +32,31 @@ class Sent:
 
 
 async def measure(
-    seconds: float, exporters: int, spans: int, *, through_nats: bool, postgres: bool
+    seconds: float,
+    exporters: int,
+    spans: int,
+    *,
+    through_nats: bool,
+    postgres: bool,
+    servers: int,
 ) -> str:
     """Return a row of the table."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # noqa: ASYNC240  (PostgreSQL runs as another user)
-        opening = environment(Path(name), postgres=postgres, ingest=through_nats, count=1)
+        opening = environment(Path(name), postgres=postgres, ingest=through_nats, count=servers)
         async with opening as (_, load):
             sent = Sent()
-            address = f"{load.servers[0].address}/v1/traces"
+            addresses = [f"{server.address}/v1/traces" for server in load.servers]
             until = time.monotonic() + seconds
             await asyncio.gather(
                 *(
-                    _export(load.http, address, sent, (number + 1, spans), until)
+                    _export(
+                        load.http,
+                        addresses[number % servers],
+                        sent,
+                        (number + 1, spans),
+                        until,
+                    )
                     for number in range(exporters)
                 )
             )
@@ -86,12 +99,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--exporters", type=int, default=4)
     parser.add_argument("--spans", type=int, default=20, help="spans of one export")
+    parser.add_argument("--servers", type=int, default=1, help="servers that receive and write")
     parser.add_argument("--postgres", action="store_true", help="use PostgreSQL, not SQLite")
     given = parser.parse_args()
     for through_nats in (False, True, False, True):
         row = measure(
             given.seconds, given.exporters, given.spans, through_nats=through_nats,
-            postgres=given.postgres,
+            postgres=given.postgres, servers=given.servers,
         )  # fmt: skip
         print(asyncio.run(row), flush=True)
 
