@@ -15,6 +15,7 @@ from tests.engines import PostgresServer
 from tests.spans.runs import span
 from treadle.app.stores import Stores
 from treadle.database import Database, PostgresAddress, open_database
+from treadle.database.probe import require_writable
 from treadle.errors import StoreError
 from treadle.traces import TraceStore
 
@@ -182,3 +183,26 @@ def test_a_missing_psycopg_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(StoreError, match="psycopg is not installed") as caught:
         open_database(Stores(tmp_path, "postgresql://h/d").ui, NOTES)
     assert "pip install 'treadle[team]'" in (caught.value.hint or "")
+
+
+def test_an_unsuitable_database_is_refused_before_a_store_exists(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        connection.execute(
+            "CREATE DATABASE latin OWNER treadle TEMPLATE template0 ENCODING 'LATIN1'"
+        )
+        connection.execute("CREATE DATABASE limited OWNER treadle")
+        connection.execute("CREATE ROLE narrow LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE limited TO narrow")
+        connection.execute("REVOKE TEMPORARY ON DATABASE limited FROM PUBLIC")
+    for url, reason in (
+        (server.url("latin", user="treadle"), "has the encoding LATIN1"),
+        (server.url("limited", user="narrow"), "cannot create temporary tables"),
+    ):
+        address = PostgresAddress(url, "default", "notes", tmp_path)
+        with at(url, tmp_path) as database, pytest.raises(StoreError, match=reason) as caught:
+            database.open()
+        assert "store.url" not in (caught.value.hint or "")
+        with pytest.raises(StoreError, match=reason):
+            require_writable(address)

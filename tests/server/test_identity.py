@@ -399,3 +399,14 @@ class OpenSocket:
         self.sent.append(message)
         if message["type"] == "websocket.accept":
             self.accepted.set()
+
+
+async def test_a_request_that_names_two_projects_is_refused(tmp_path: Path) -> None:
+    async with identified(tmp_path) as server:
+        key = server.key(Scope.READ)
+        headers = [("x-api-key", key), ("x-treadle-project", "default")]
+        assert (await server.http.get(ME, headers=headers)).status_code == 200
+        twice = [*headers, ("X-Treadle-Project", "other")]
+        refused = await server.http.get(ME, headers=twice)
+        assert refused.status_code == 400
+        assert "several projects" in refused.json()["error"]["message"]

@@ -10,6 +10,7 @@ from treadle.database.postgres_functions import FUNCTIONS
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_functions import VERSION as FUNCTIONS_VERSION
 from treadle.database.schema import Schema
+from treadle.errors import StoreError
 
 POLICY = "project"
 """The name of the row-level policy of each table."""
@@ -72,6 +73,28 @@ def _versions(connection: PostgresConnection) -> tuple[StoredVersion, int]:
     return stored, int(functions or 0)
 
 
+def require_suitable(connection: PostgresConnection) -> None:
+    """Raise StoreError if the database cannot contain stores."""
+    row = connection.raw.execute(
+        "SELECT current_setting('server_encoding'), current_database(),"
+        " has_database_privilege(current_database(), 'TEMPORARY'), current_user"
+    ).fetchone()
+    assert row is not None
+    encoding, database, may_create_temporary, user = row
+    if encoding != "UTF8":
+        raise StoreError(
+            f"The PostgreSQL database {database} has the encoding {encoding}, which cannot store "
+            "every text.",
+            hint="Create another one with `createdb --encoding=UTF8 --template=template0 NAME`.",
+        )
+    if not may_create_temporary:
+        raise StoreError(
+            f"The user {user} cannot create temporary tables in the PostgreSQL database "
+            f"{database}.",
+            hint=f"Run `GRANT TEMPORARY ON DATABASE {database} TO {user}` as an administrator.",
+        )
+
+
 def create_store(connection: PostgresConnection) -> None:
     """Create the schema of the store without the tables of its records."""
     run_ddl(connection, "CREATE SCHEMA IF NOT EXISTS {}", connection.schema)
@@ -93,10 +116,14 @@ def set_version(connection: PostgresConnection, schema: Schema) -> None:
 
 
 def create_functions(connection: PostgresConnection) -> None:
-    """Create the functions that all projects share, unless they are up to date."""
+    """Create the functions that all projects share, unless they are up to date.
+
+    Raises StoreError if the database is not suitable.
+    """
     connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(SHARED),))
     if _versions(connection)[1] >= FUNCTIONS_VERSION:
         return
+    require_suitable(connection)
     connection.raw.execute(f"CREATE SCHEMA IF NOT EXISTS {SHARED}")
     for function in FUNCTIONS:
         connection.raw.execute(function)

@@ -47,10 +47,12 @@ def _require_writable_file(path: Path) -> None:
 
 def _require_writable_server(address: PostgresAddress) -> None:
     from treadle.database.postgres_connection import as_sqlite_errors, pool_of
+    from treadle.database.postgres_tables import require_suitable
     from treadle.database.schema import Schema
 
     schema = Schema.of_migrations("stores", (), busy_seconds=_BUSY_SECONDS)
     with as_sqlite_errors(), closing(pool_of(address.url).take(address, schema)) as connection:
         row = connection.raw.execute("SELECT current_setting('transaction_read_only')").fetchone()
         if row is None or row[0] != "off":
-            raise StoreError("The PostgreSQL server accepts no changes.")
+            raise StoreError("The PostgreSQL server is a read-only copy, or set to be read-only.")
+        require_suitable(connection)

@@ -20,6 +20,7 @@ from treadle.server.refusals import (
     NO_INGEST,
     NO_ORIGIN,
     NO_ROLE,
+    SEVERAL_PROJECTS,
     SEVERAL_SECRETS,
     UNKNOWN,
     RefusedError,
@@ -169,9 +170,12 @@ def client_address(scope: Scope) -> str:
 
 
 def _take_project(scope: Scope, headers: Headers) -> str | None:
-    """Return the project that a request names, or None. Removes it from `scope`."""
-    named = headers.get(PROJECT_HEADER)
-    if named is not None:
+    """Return the project that a request names, or None. Removes it from `scope`.
+
+    Raises RefusedError if the request names several projects.
+    """
+    given = headers.getlist(PROJECT_HEADER)
+    if given:
         name = PROJECT_HEADER.encode()
         scope["headers"] = [each for each in scope["headers"] if each[0] != name]
     if scope["type"] == "websocket":
@@ -179,10 +183,14 @@ def _take_project(scope: Scope, headers: Headers) -> str | None:
         scope["subprotocols"] = [
             name for name in offered if not name.startswith(_PROJECT_SUBPROTOCOL)
         ]
-        for name in offered:
-            if name.startswith(_PROJECT_SUBPROTOCOL):
-                named = name.removeprefix(_PROJECT_SUBPROTOCOL)
-    return named
+        given += [
+            name.removeprefix(_PROJECT_SUBPROTOCOL)
+            for name in offered
+            if name.startswith(_PROJECT_SUBPROTOCOL)
+        ]
+    if len(set(given)) > 1:
+        raise RefusedError(SEVERAL_PROJECTS)
+    return given[0] if given else None
 
 
 def _may_name_project(scope: Scope, names: AbstractSet[bytes]) -> bool:

@@ -49,6 +49,9 @@ NO_INGEST = Refusal(
 SEVERAL_SECRETS = Refusal(
     401, "This request contains several keys or tokens of Treadle.", "Send only one of them."
 )
+SEVERAL_PROJECTS = Refusal(
+    400, "This request names several projects.", "Send the header X-Treadle-Project only once."
+)
 KEY_IN_ADDRESS = Refusal(
     401,
     "This request contains an API key in its address, which logs may record.",
