@@ -28,6 +28,20 @@ class Engine(ABC):
     triggers: tuple[str, ...]
     """The statements that create the triggers which fill `changed_spans` (`store.segments`)."""
 
+    outage_seconds: float
+    """The seconds for which the writer repeats a commit after it lost its connection."""
+
+    @abstractmethod
+    def transaction_id(self, connection: Connection) -> str | None:
+        """Return the id of the open transaction. None if a connection cannot be lost."""
+
+    @abstractmethod
+    def is_committed(self, connection: Connection, transaction_id: str) -> bool:
+        """Whether an earlier transaction has been committed.
+
+        Call the method in a transaction that holds the write lock, so the earlier one has ended.
+        """
+
     @abstractmethod
     def prepare_writer(self, connection: Connection) -> None:
         """Set up the connection of the writer."""

@@ -49,6 +49,13 @@ _UNCOMPRESSED = {
 _STATISTICS = """
     SELECT reltuples <= 0, pg_relation_size(oid) > 500000 FROM pg_class
     WHERE oid = 'spans'::regclass"""
+_IS_COMMITTED = """
+    SELECT CASE WHEN CAST(?1 AS xid8) < pg_snapshot_xmax(pg_current_snapshot())
+        THEN coalesce(pg_xact_status(CAST(?1 AS xid8)) = 'committed', false) ELSE false END"""
+"""Whether a transaction was committed.
+
+A server that has crashed may not know the id any more. `pg_xact_status` would raise an error.
+"""
 _with_statistics: "WeakSet[Connection]" = WeakSet()
 """The connections of writers that have seen statistics of the spans."""
 
@@ -77,6 +84,16 @@ class PostgresEngine(Engine):
             for event, rows in (("INSERT", "NEW"), ("UPDATE", "OLD"), ("DELETE", "OLD"))
         ),
     )
+
+    outage_seconds = 30.0
+
+    def transaction_id(self, connection: Connection) -> str | None:
+        (found,) = connection.execute("SELECT CAST(pg_current_xact_id() AS TEXT)").fetchone()
+        return str(found)
+
+    def is_committed(self, connection: Connection, transaction_id: str) -> bool:
+        (committed,) = connection.execute(_IS_COMMITTED, (transaction_id,)).fetchone()
+        return bool(committed)
 
     def prepare_writer(self, connection: Connection) -> None:
         for name, value in _WRITER_SETTINGS:

@@ -48,6 +48,14 @@ class SqliteEngine(Engine):
         for event, key in (("INSERT", "NEW.id"), ("UPDATE", "OLD.id"), ("DELETE", "OLD.id"))
     )
 
+    outage_seconds = 0.0
+
+    def transaction_id(self, connection: Connection) -> str | None:  # noqa: ARG002
+        return None
+
+    def is_committed(self, connection: Connection, transaction_id: str) -> bool:  # noqa: ARG002
+        return False
+
     def prepare_writer(self, connection: Connection) -> None:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
 

@@ -40,6 +40,7 @@ from treadle.traces.store.examination_writer import ExaminationWriter
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.labelling import Labeller
 from treadle.traces.store.migrations import SCHEMA
+from treadle.traces.store.outage import SYSTEM_TIMING, Timing
 from treadle.traces.store.queries import (
     examinations,
     facets,
@@ -98,25 +99,34 @@ class TraceStore(SpanReader):
     that answer queries.
     """
 
-    def __init__(self, database: Database, read_seconds: float) -> None:
+    def __init__(
+        self, database: Database, read_seconds: float, timing: Timing = SYSTEM_TIMING
+    ) -> None:
         """Create a store for a file that is already prepared. `open` prepares the file."""
         self.folder = database.folder
         self._database = database
-        self._writer = Writer(database)
+        self._writer = Writer(database, timing)
         self._deleter = Deleter(self._writer)
         self._labeller = Labeller(self._writer)
         self._readers = connections.Readers(database, read_seconds)
         self._examinations = ExaminationWriter(database, self.reader, self._writer)
 
     @classmethod
-    def open(cls, address: StoreAddress, *, read_seconds: float = 10.0) -> Self:
+    def open(
+        cls,
+        address: StoreAddress,
+        *,
+        read_seconds: float = 10.0,
+        timing: Timing = SYSTEM_TIMING,
+    ) -> Self:
         """Open the store at `address`. Creates or upgrades its tables if necessary.
 
-        A query that takes more than `read_seconds` is cancelled. Raises StoreError when the store
+        A query that takes more than `read_seconds` is cancelled. The writer waits for a lost server
+        with `timing`. Raises StoreError when the store
         cannot be used.
         """
         with open_database(address, SCHEMA).open() as database:
-            return cls(database, read_seconds)
+            return cls(database, read_seconds, timing)
 
     def write(
         self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
@@ -124,7 +134,8 @@ class TraceStore(SpanReader):
         """Queue spans for writing. The future is done when the spans are on disk.
 
         The future's exception is a StoreError if the spans could not be stored, and a
-        StoreBusyError if the queue is full.
+        StoreBusyError if the queue is full. If PostgreSQL is away, the writer tries to reach it for
+        30 seconds before it fails the request.
         """
         return self._writer.write(spans, redacted)
 

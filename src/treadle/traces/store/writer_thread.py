@@ -3,6 +3,10 @@
 Callers prepare their spans. The thread mostly runs SQLite, which lets other threads run. The queue
 and each group are limited in count and size. A request is committed in parts: while the writer
 commits one part, the caller prepares the next. The request is done after its last part.
+
+If the connection to a server is lost, the writer connects again and repeats the commit for a
+limited time. The lost commit may have succeeded. Repeating it is safe: the merge changes nothing
+for stored spans, and the writer does not count the redactions of a committed transaction again.
 """
 
 import logging
@@ -21,6 +25,7 @@ from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, segment_builder, span_merge
 from treadle.traces.store.engines import engine_for
+from treadle.traces.store.outage import Outage, Timing
 from treadle.traces.store.revisions import newest_revision
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
@@ -52,7 +57,7 @@ class _Ticket:
     failure: StoreError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Part:
     prepared: Sequence[PreparedSpan]
     spans: int
@@ -60,6 +65,8 @@ class _Part:
     size: int
     ticket: _Ticket
     redacted: Mapping[str, int] = field(default_factory=dict)
+    counted_in: str | None = None
+    """The id of the last transaction that counted the redactions, if a server can get lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +98,10 @@ _PAUSE = _Pause()
 class Writer:
     """Writes to the database in a thread that starts with the first request."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, timing: Timing) -> None:
         self._database = database
         self._engine = engine_for(database)
+        self._outage = Outage(self._engine.outage_seconds, timing)
         self._keys = SpanKeys()
         self._parts: deque[_Part] = deque()
         self._jobs: deque[_Job[Any]] = deque()
@@ -230,27 +238,61 @@ class Writer:
     def _write_all(self) -> None:
         connection: Connection | None = None
         while (work := self._next()) is not None:
-            try:
-                connection = connection or self._connect()
-                self._do_work(connection, work)
-            except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
-                if isinstance(work, _Pause):
-                    self._segments_due = False  # further spans lead to the next attempt
-                    _log.exception("The segments of the trace store were not updated")
-                elif isinstance(work, _Job):
-                    work.fail(error, self._database.error(error).hint)
-                else:
-                    self._settle(work, error)
-                if connection is not None:  # the connection may be in any state, so it is replaced
-                    connection.close()
-                    connection = None
-            if isinstance(work, list):
-                self._forget(work)
+            taken = tuple(work) if isinstance(work, list) else ()
+            done = False
+            while not done:
+                try:
+                    if connection is not None and not self._database.is_usable(connection):
+                        connection.close()
+                        connection = None
+                    connection = connection or self._connect()
+                    self._do_work(connection, work)
+                    done = True
+                except Exception as error:  # noqa: BLE001  (the writer must serve later requests)
+                    done = not self._can_repeat(connection, work, error)
+                    if done:
+                        self._fail(work, error)
+                    if connection is not None:  # it may be in any state, so it is replaced
+                        connection.close()
+                        connection = None
+            if taken:
+                self._forget(taken)
         if connection is not None:
             self._log.empty(connection)
             connection.close()
 
-    def _forget(self, group: _Group) -> None:
+    def _can_repeat(
+        self, connection: Connection | None, work: _Group | _Job[Any] | _Pause, error: Exception
+    ) -> bool:
+        """Whether to repeat the work, because the connection is lost. Waits before that.
+
+        After a loss, the server can hold the lock of the lost connection for a while.
+        """
+        if not isinstance(work, list) or not work or not isinstance(error, sqlite3.Error):
+            return False
+        blocked = self._outage.is_active and isinstance(error, sqlite3.OperationalError)
+        lost = blocked or connection is None or not self._database.is_usable(connection)
+        return lost and self._outage.wait()
+
+    def _fail(self, work: _Group | _Job[Any] | _Pause, error: Exception) -> None:
+        if isinstance(work, _Pause):
+            self._segments_due = False  # further spans lead to the next attempt
+            _log.error("The segments of the trace store were not updated", exc_info=error)
+        elif isinstance(work, _Job):
+            work.fail(error, self._database.error(error).hint)
+        else:
+            self._settle(work, error)
+
+    def _connect(self) -> Connection:
+        connection = self._database.connect()
+        try:
+            self._engine.prepare_writer(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _forget(self, group: Sequence[_Part]) -> None:
         with self._waiting:
             self._spans -= sum(part.spans for part in group)
             self._bytes -= sum(part.size for part in group)
@@ -259,8 +301,9 @@ class Writer:
 
     def _do_work(self, connection: Connection, work: _Group | _Job[Any] | _Pause) -> None:
         if isinstance(work, list):
+            size = sum(part.size for part in work)
             self._commit(connection, work)
-            self._log.keep_small(connection, sum(part.size for part in work))
+            self._log.keep_small(connection, size)
             self._engine.maintain(connection)
             return
         self._database.check_version(connection)
@@ -269,11 +312,6 @@ class Writer:
             self._log.keep_small(connection, _SEGMENT_BYTES * self._segments_due)
         else:
             work.done.set_result(work.work(connection))
-
-    def _connect(self) -> Connection:
-        connection = self._database.connect()
-        self._engine.prepare_writer(connection)
-        return connection
 
     def _next(self) -> _Group | _Job[Any] | _Pause | None:
         """Return the next waiting spans up to a limit, the next job, or a pause.
@@ -305,7 +343,11 @@ class Writer:
             return group or None
 
     def _commit(self, connection: Connection, group: _Group) -> None:
-        """Commit the group in one transaction. If that fails, commit each part separately."""
+        """Commit the group in one transaction. If that fails, commit each part separately.
+
+        Afterwards, the group is empty. If the method raises an error, the group has the parts that
+        are not settled.
+        """
         try:
             arrivals = (arrival for part in group for arrival in part.prepared)
             prepared = most_complete(arrivals, self._engine)
@@ -313,20 +355,33 @@ class Writer:
                 # An upgrade may add sums that this version of Treadle does not update.
                 self._database.check_version(connection)
                 span_merge.merge(connection, prepared, self._keys)
-                for part in group:
-                    span_merge.add_redactions(connection, part.redacted)
+                self._count_redactions(connection, group)
                 newest = newest_revision(connection)
         except sqlite3.OperationalError:
             raise
-        except Exception as error:  # noqa: BLE001  (one malformed span must not end the writer)
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not self._database.is_usable(connection):
+                raise
             if len(group) == 1:
                 self._settle(group, error)
                 return
-            for part in group:
-                self._commit(connection, [part])
+            while group:
+                self._commit(connection, group[:1])
+                del group[0]
             return
+        self._outage.end()
         self._settle(group, None)
         self._announce(newest)
+
+    def _count_redactions(self, connection: Connection, group: _Group) -> None:
+        """Count the redactions of the parts, except those that a lost commit has counted."""
+        for part in group:
+            if not part.redacted:
+                continue
+            if part.counted_in and self._engine.is_committed(connection, part.counted_in):
+                continue
+            part.counted_in = self._engine.transaction_id(connection)
+            span_merge.add_redactions(connection, part.redacted)
 
     def _announce(self, newest: int) -> None:
         if newest == self._newest:
@@ -338,9 +393,13 @@ class Writer:
             except Exception:  # noqa: BLE001  (the spans are already stored)
                 _log.exception("A listener to the trace store failed")
 
-    def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
-        """Record the result of these parts. Complete the requests whose parts are all settled."""
-        for part in group:
+    def _settle(self, group: _Group, error: BaseException | None) -> None:
+        """Record the result of these parts, and empty the group.
+
+        The request of a part is done when all its parts are settled.
+        """
+        while group:
+            part = group.pop(0)
             ticket = part.ticket
             with self._waiting:  # the calling thread settles a part that it could not prepare
                 if error is not None and ticket.failure is None:
