@@ -161,7 +161,7 @@ class Permissions:
         required = self._app.approvals.required(approval_id)
         if required is None:
             raise NotFoundError(
-                f"The question {approval_id} no longer waits.", hint="Another answer settled it."
+                f"The question {approval_id} no longer waits.", hint="Another answer arrived first."
             )
         remembered = [each for each in required.grants if each not in required.protected]
         actions = " and ".join(map(self._action, remembered))

@@ -126,11 +126,11 @@ class OidcSettings(Section):
     """The OpenID Connect provider with which invited people sign in."""
 
     issuer: Annotated[Issuer | None, UserOnly()] = None
-    """Address of the provider, such as `https://login.example.com`. If unset, only links work."""
+    """Address of the provider. If unset, people sign in with invitation links only."""
     client_id: Annotated[str, UserOnly()] = "treadle"
     """Name of this server at the provider."""
     client_secret_env: Annotated[VariableName | None, UserOnly()] = None
-    """Name of the environment variable that holds the client secret. A public client has none."""
+    """Name of the environment variable with the client secret. A public client needs none."""
     label: Annotated[str, UserOnly()] = "your organisation"
     """Name of the provider on the button of the sign-in page."""
 
@@ -315,7 +315,7 @@ class BusSettings(Section):
     """The NATS servers that connect the servers and workers of a team."""
 
     url: Annotated[BusAddress | None, UserOnly()] = Field(default=None, repr=False)
-    """`nats://USER:PASSWORD@HOST:4222`, several with commas. If unset, each process is alone."""
+    """Addresses such as `nats://USER:PASSWORD@HOST:4222`, separated by commas."""
     ingest: Annotated[bool, UserOnly()] = False
     """Whether NATS keeps received spans until a server writes them to the store."""
     ingest_limit: Annotated[Size, UserOnly()] = "1GB"

@@ -25,7 +25,7 @@ def require_writable(address: StoreAddress) -> None:
         else:
             _require_writable_server(address)
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"It cannot be written: {error}.") from error
+        raise StoreError(f"The store cannot be written: {error}.") from error
 
 
 def _require_writable_file(path: Path) -> None:

@@ -115,8 +115,8 @@ def require_project_name(name: str) -> str:
     if _PROJECT_NAME.fullmatch(name) is None:
         raise UsageError(
             f"{name[:100]!r} is not a valid name of a project.",
-            hint="Use up to 30 characters: small letters, digits and underscores, with a letter "
-            "first.",
+            hint="Use up to 30 characters: lower-case letters, digits and underscores, with a "
+            "letter first.",
         )
     return name
 

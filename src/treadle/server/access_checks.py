@@ -102,7 +102,7 @@ def _lacks(identity: Identity, scope: AccessScope) -> NotAllowedError:
     if identity.role is None:
         return NotAllowedError(
             f"The key {identity.name!r} has no scope `{scope}`, which this request needs.",
-            hint=f"Create a key with it: `treadle keys create NAME --scopes {scope}`.",
+            hint=f"Create a key with this scope: `treadle keys create NAME --scopes {scope}`.",
         )
     return NotAllowedError(
         f"The role {identity.role} in the project {identity.project} does not allow this.",

@@ -80,7 +80,7 @@ async def require_repository(project: CurrentProject) -> None:
     if not project.server.app.has_repository:
         raise NotFoundError(
             f"The project {project.name!r} has no repository on this server.",
-            hint="Its traces and experiments are available. Code is not.",
+            hint="Its traces and experiments are available, but no code.",
         )
 
 

@@ -187,7 +187,7 @@ class Guard:
                 action, identity.who, subject, identity.project, client_address(scope)
             )
         except StoreError as error:  # only logged, because the action is already done
-            _log.error("The audit log lacks %s by %s: %s", subject, identity.who, error)
+            _log.error("The audit log has no entry for %s by %s: %s", subject, identity.who, error)
 
 
 def _is_public(scope: Scope) -> bool:

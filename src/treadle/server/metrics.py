@@ -106,7 +106,10 @@ async def _bus_gauges(projects: tuple[ProjectServices, ...], bus: "NatsConnectio
     others = [each.server.others.names for each in projects if each.server.others is not None]
     gauges: Gauges = {
         "treadle_bus_connected": ("1 if NATS can be reached.", bus.is_connected),
-        "treadle_other_servers": ("Other servers of the same stores.", len(set().union(*others))),
+        "treadle_other_servers": (
+            "Other servers that use the same stores.",
+            len(set().union(*others)),
+        ),
     }
     exports = failed = calls = 0
     try:
@@ -122,7 +125,10 @@ async def _bus_gauges(projects: tuple[ProjectServices, ...], bus: "NatsConnectio
         return gauges
     return gauges | {
         "treadle_worker_calls_waiting": ("Tool calls at workers, waiting or running.", calls),
-        "treadle_stream_exports_waiting": ("Exports in JetStream that no store has.", exports),
+        "treadle_stream_exports_waiting": (
+            "Exports in JetStream that are not in a store yet.",
+            exports,
+        ),
         "treadle_stream_exports_failed": ("Exports that could not be stored.", failed),
     }
 
@@ -201,7 +207,7 @@ def _histograms(measures: ServerMeasures) -> Iterator["Metric"]:
     histograms: tuple[tuple[str, str, Labels, Iterable[tuple[Labels, Histogram]]], ...] = (
         (
             "treadle_ingest_commit_seconds",
-            "Time from the decoded spans to their commit.",
+            "Time from the decoding of spans to their commit.",
             (),
             [((), measures.ingest.commits)],
         ),

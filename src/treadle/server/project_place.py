@@ -46,7 +46,7 @@ def find_place(name: str, env: Mapping[str, str]) -> ProjectPlace:
         root, toolset = Path(repository), Toolset.ALL
         if not root.is_dir():
             raise ConfigError(
-                f"Its repository {root} is not a folder on this machine.",
+                f"The repository {root} of the project is not a folder on this machine.",
                 hint="Restore the folder, or add the project again with another repository.",
             )
     return ProjectPlace(root, toolset, load(root, env, {}, project_folder=folder), stores)

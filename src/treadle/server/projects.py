@@ -190,7 +190,7 @@ class Projects(Generic[S]):
             raise StoreError(
                 f"The project {name!r} cannot be opened: {len(self._opened)} other projects are in "
                 "use.",
-                hint="Try again later, or use another server for some of the projects.",
+                hint="Try again later, or serve some of the projects at another server.",
             )
         return min(idle, key=lambda each: (not each.leave.is_set(), each.last_used))
 

@@ -44,7 +44,7 @@ INVALID_KEY = Refusal(
 NO_INGEST = Refusal(
     403,
     "This API key has no scope `ingest`, which an export needs.",
-    "Create a key with it: `treadle keys create NAME --scopes ingest`.",
+    "Create a key with this scope: `treadle keys create NAME --scopes ingest`.",
 )
 SEVERAL_SECRETS = Refusal(
     401, "This request contains several keys or tokens of Treadle.", "Send only one of them."
@@ -66,7 +66,8 @@ NO_ORIGIN = Refusal(
 NO_ROLE = Refusal(
     403,
     "You have no access to this project, or it does not exist.",
-    "Ask an admin for a role: `treadle users invite` gives it. A key belongs to one project.",
+    "Ask an administrator for a role, which `treadle users invite` assigns. An API key is valid "
+    "for one project only.",
 )
 
 

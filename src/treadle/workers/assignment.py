@@ -130,7 +130,7 @@ class Assignment:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return self.failed(ErrorKind.INTERNAL, f"{tool.name} awaited a cancelled task.")
+            return self.failed(ErrorKind.INTERNAL, f"{tool.name} ended with a cancelled task.")
         except Exception as error:  # noqa: BLE001  (every call gets an outcome)
             failure = failure_of(tool, error)
             if failure.kind is ErrorKind.INTERNAL:

@@ -241,7 +241,7 @@ class WorkerRouter:
                 ErrorKind.LIMIT,
                 f"The arguments of {call.tool.name} are too large for a worker: {size:,} bytes.",
                 expected=f"at most {self._queue.max_bytes:,} bytes",
-                hint="Call the tool with less, or raise max_payload of the NATS server.",
+                hint="Use shorter arguments, or raise max_payload of the NATS server.",
             )
         while True:
             try:

@@ -282,7 +282,9 @@ class Worker:
                     self.figures.running -= 1
                     self._slots.release()
             except NATS_ERRORS as error:  # JetStream then delivers the call again
-                _log.warning("call %s is left to a later delivery: %s", call.id, error)
+                _log.warning(
+                    "call %s was not begun and will be delivered again: %s", call.id, error
+                )
 
     async def _reserve_slot(self) -> bool:
         """Wait for a free slot. Returns False if the worker drains.
@@ -507,7 +509,7 @@ class Worker:
             ErrorKind.LIMIT,
             f"The result of {assignment.call.tool} is too large for NATS: {size:,} bytes.",
             effect=Effect.APPLIED if writes else Effect.NONE,
-            hint=f"Ask for less. A message has at most {self._queue.max_bytes:,} bytes.",
+            hint=f"Request a smaller result, of at most {self._queue.max_bytes:,} bytes.",
         )
 
     @asynccontextmanager

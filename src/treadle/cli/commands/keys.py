@@ -22,10 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="create a key, and print it once")
     create.add_argument("name", help="a name for the lists, such as `ci`")
-    create.add_argument("--project", default=DEFAULT_PROJECT, help="(default: %(default)s)")
+    create.add_argument(
+        "--project", default=DEFAULT_PROJECT, help="the project of the key (default: %(default)s)"
+    )
     create.add_argument(
         "--scopes", default=Scope.INGEST.value, metavar="LIST",
-        help=f"with commas: {', '.join(Scope)} (default: %(default)s)",
+        help=f"a list with commas of {', '.join(Scope)} (default: %(default)s)",
     )  # fmt: skip
     create.add_argument("--expires", type=age, metavar="AGE", help="such as 90d (default: never)")
     for unit in ("requests", "spans"):

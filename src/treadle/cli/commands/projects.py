@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     add = actions.add_parser("add", help="add a project")
-    add.add_argument("name", help="small letters, digits and underscores, with a letter first")
+    add.add_argument("name", help="lower-case letters, digits and underscores, with a letter first")
     add.add_argument(
         "--repository", metavar="FOLDER", type=Path, help="the repository that the code tools read"
     )

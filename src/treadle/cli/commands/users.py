@@ -30,7 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for action in (invite, remove, role):
         action.add_argument("email", help="the e-mail address of the person")
     for action in (invite, role):
-        action.add_argument("--project", default=DEFAULT_PROJECT, help="(default: %(default)s)")
+        action.add_argument(
+            "--project",
+            default=DEFAULT_PROJECT,
+            help="the project of the role (default: %(default)s)",
+        )
     remove.add_argument("--project", help="remove only the role in this project")
     invite.add_argument(
         "--role", type=member_of(Role), choices=tuple(Role), default=Role.VIEWER,

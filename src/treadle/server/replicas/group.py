@@ -241,7 +241,7 @@ class Group:
 
     async def _refuse_unknown(self, sender: str, message: bytes) -> None:
         """Reply to a request that only newer versions know, so that its sender does not wait."""
-        _log.warning("A server of another version sent a message of an unknown form")
+        _log.warning("A server of another version sent a message that this version cannot read")
         with contextlib.suppress(ValidationError):
             asked = UnknownRequest.model_validate_json(message)
             await self._send(self._subject(sender), Replied(id=asked.id, owned=False))
@@ -344,7 +344,7 @@ class Group:
             value = await self.ask(DescribeServer(), server=server)
             await self._learn(server, ServerDescription.model_validate(value))
         except (TreadleError, ValidationError) as error:  # repeated after a sign of life
-            _log.warning("Another server did not describe itself: %s", error)
+            _log.warning("Another server sent no description of itself: %s", error)
         finally:
             other.asking = False
 

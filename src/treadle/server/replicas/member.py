@@ -284,7 +284,7 @@ class GroupMember:
         if owner is not None and owner not in self._group.others:
             raise ServerUnavailableError(
                 f"The server that ran {thing} has stopped.",
-                hint="Send the message again: another server then answers it.",
+                hint="Send it again, and another server processes it.",
             )
         return None
 

@@ -154,7 +154,7 @@ class StreamWriter:
         from nats.errors import Error
 
         deliveries = export.message.metadata.num_delivered
-        reason = f"It was delivered {deliveries} times and never acknowledged."
+        reason = f"NATS delivered the export {deliveries} times, and no server acknowledged it."
         with contextlib.suppress(Error):  # JetStream then delivers the export again
             while deliveries <= MOST_DELIVERIES:
                 try:
