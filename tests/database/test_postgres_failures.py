@@ -18,6 +18,7 @@ from treadle.database import Database, PostgresAddress, open_database
 from treadle.database.probe import require_writable
 from treadle.errors import StoreError
 from treadle.traces import TraceStore
+from treadle.traces.store.outage import Timing
 
 
 def at(url: str, folder: Path, project: str = "default") -> Database:
@@ -102,7 +103,9 @@ def test_a_failure_of_the_trace_store_names_the_setting_and_not_a_file(
     server: PostgresServer, tmp_path: Path
 ) -> None:
     stores = Stores(tmp_path, server.new_database())
-    with closing(TraceStore.open(stores.traces)) as store:
+    waited: list[float] = []
+    timing = Timing(lambda: sum(waited), waited.append)
+    with closing(TraceStore.open(stores.traces, timing=timing)) as store:
         store.write([span("one")]).result()
         server.stop()
         for use in (store.runs, lambda: store.write([span("two")]).result()):
