@@ -35,6 +35,11 @@ async def shown(served: Served) -> dict[str, Any]:
     return {path: await served.get(path) for path in (*LISTS, TRACE)}
 
 
+async def _has_unfinished(served: Served) -> bool:
+    spans = (await served.get("/spans"))["data"]
+    return any(each["status"] == "unfinished" for each in spans)
+
+
 async def fill(served: Served) -> None:
     for number in range(1, 6):
         spans = [span(number * 10 + each, trace=number, text="hello") for each in range(3)]
@@ -42,6 +47,8 @@ async def fill(served: Served) -> None:
         assert answer.is_success
     begun = await served.post("/turns", {"text": "How does add work?"})
     assert (await served.ended(begun["request_id"]))["state"] == "done"
+    while await _has_unfinished(served):  # noqa: ASYNC110  (only the store knows)
+        await asyncio.sleep(0.05)  # the span is stored shortly after the turn
 
 
 async def test_backup_of_a_running_server_shows_the_same_after_it_is_restored(
