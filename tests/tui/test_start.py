@@ -84,15 +84,16 @@ async def test_unknown_session_ends_with_one_line(repo: Path) -> None:
     assert last.count("\n") == 1
 
 
-async def test_no_mouse_leaves_the_mouse_to_the_terminal(repo: Path) -> None:
-    async with chat(repo) as screen:
+@pytest.mark.parametrize("options", [(), ("chat", "--no-mouse")])
+async def test_no_mouse_leaves_the_mouse_to_the_terminal(
+    repo: Path, options: tuple[str, ...]
+) -> None:
+    async with chat(repo, *options, replies=(Answer("It adds."),)) as screen:
         await screen.shows("╭")
+        screen.type("Hello\r")
+        await screen.shows("It adds.")
         await quit_terminal(screen)
-        assert "\x1b[?1000h" in screen.raw
-    async with chat(repo, "chat", "--no-mouse") as screen:
-        await screen.shows("╭")
-        await quit_terminal(screen)
-        assert "\x1b[?1000h" not in screen.raw
+        assert ("\x1b[?1000h" in screen.raw) == (not options)
 
 
 def test_treadle_without_a_terminal_prints_the_overview(repo: Path) -> None:
