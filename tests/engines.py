@@ -39,8 +39,29 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class _Engine:
+    """The process of a server."""
+
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    def _wait_until(self, is_ready: Callable[[], bool], log: Path) -> None:
+        """Wait until the server is ready. Fails with the end of its log otherwise."""
+        deadline = time.monotonic() + _START_SECONDS
+        while not is_ready():
+            ended = self._process is None or self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(log.read_text()[-2000:])
+            time.sleep(0.05)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(timeout=60)
+
+
 @dataclass
-class PostgresServer:
+class PostgresServer(_Engine):
     """A PostgreSQL server. `stop` and `kill` end it, and `start` starts it again on its port."""
 
     folder: Path
@@ -51,7 +72,6 @@ class PostgresServer:
     host: str = "127.0.0.1"
     prefix: Sequence[str] = ()
     """Words before the command of the server, such as those that enter a network namespace."""
-    _process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def data(self) -> Path:
@@ -108,11 +128,7 @@ class PostgresServer:
                 stderr=log,
                 user=None if self.prefix else _user(),
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._is_ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError((self.folder / "postgres.log").read_text()[-2000:])
-            time.sleep(0.05)
+        self._wait_until(self._is_ready, self.folder / "postgres.log")
         if is_new:
             with psycopg.connect(self.url(), autocommit=True) as connection:
                 connection.execute("CREATE ROLE treadle LOGIN CREATEDB")
@@ -135,12 +151,6 @@ class PostgresServer:
         """End only the main process at once. The other processes end a moment later."""
         self._end(signal.SIGKILL)
 
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(how)
-            process.wait(timeout=60)
-
     def _is_ready(self) -> bool:
         """Whether the server accepts connections and has finished its recovery."""
         ready = subprocess.run(
@@ -162,14 +172,13 @@ class PostgresServer:
 
 
 @dataclass
-class NatsServer:
+class NatsServer(_Engine):
     """A NATS server with JetStream. `kill` ends it, and `start` starts it again on its port."""
 
     folder: Path
     port: int = field(default_factory=free_port)
     options: tuple[str, ...] = ()
     """Further options of the command line."""
-    _process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def url(self) -> str:
@@ -196,11 +205,7 @@ class NatsServer:
                 stdout=log,
                 stderr=log,
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while not _accepts(self.port):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError((self.folder / "nats.log").read_text()[-2000:])
-            time.sleep(0.05)
+        self._wait_until(lambda: _accepts(self.port), self.folder / "nats.log")
 
     def stop(self) -> None:
         """Shut the server down cleanly."""
@@ -209,12 +214,6 @@ class NatsServer:
     def kill(self) -> None:
         """End the server at once."""
         self._end(signal.SIGKILL)
-
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(how)
-            process.wait(timeout=60)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Kills or pauses workers, or kills NATS, at random moments under load, and checks every outcome.
 
-A server keeps sixteen calls open, half of which write. Three workers run them. In each round, one
-process is killed with SIGKILL at a random moment and started again a moment later, or one worker is
-paused. A paused worker continues after JetStream has delivered its calls to others. At the end,
-these statements must be true of every call:
+A server keeps sixteen calls open. Half of the calls write. Three workers run them. In each round,
+one process is killed with SIGKILL at a random moment and started again a moment later, or one
+worker is paused. A paused worker continues after JetStream has delivered its calls to others. At
+the end, these statements must be true of every call:
 
 - It has one outcome, and no result arrived late.
 - A call that writes ran at most once. If it completed, it ran once from its beginning to its end.

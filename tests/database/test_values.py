@@ -89,10 +89,10 @@ def test_a_text_with_a_lone_surrogate_is_returned_as_packed_text(
 @given(st.booleans())
 def test_a_boolean_is_returned_as_a_number(databases: tuple[Database, ...], value: bool) -> None:
     for database in databases:
+        assert stored(database, None, None, value, None)[2] == int(value)
         with database.use() as connection:
             found = connection.execute("SELECT 1 = ?, number FROM kept LIMIT 1", (value,))
             assert found.fetchone()[0] == int(value)
-        assert stored(database, None, None, value, None)[2] == int(value)
 
 
 @given(st.lists(st.text(st.characters(max_codepoint=0x10EFFF, exclude_characters="\0"))))

@@ -116,8 +116,8 @@ async def initialized(world: World, project: str) -> dict[str, str]:
     )
     assert answer.is_success, answer.text
     headers = {**_ACCEPT, "mcp-session-id": answer.headers["mcp-session-id"]}
-    told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert (await world.http[project].post(path, json=told, headers=headers)).is_success
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert (await world.http[project].post(path, json=initialized, headers=headers)).is_success
     listed = await world.http[project].post(path, json=request("tools/list"), headers=headers)
     assert json.dumps("fetch_runs") in listed.text
     return headers
