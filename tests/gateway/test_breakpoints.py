@@ -17,7 +17,7 @@ from treadle.app.stores import Stores
 from treadle.database import PostgresAddress, open_database
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import Notice
-from treadle.gateway.breakpoints import SCHEMA, BreakpointStore, Held, HeldState
+from treadle.gateway.breakpoint_store import SCHEMA, BreakpointStore, Held, HeldState
 
 
 async def held(gateway: Running) -> Held:
@@ -279,7 +279,7 @@ async def test_no_key_of_a_held_call_is_stored(tmp_path: Path) -> None:
 async def test_memory_has_a_limited_number_of_ended_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treadle.gateway.breakpoints._KEPT", 2)
+    monkeypatch.setattr("treadle.gateway.breakpoints.KEPT", 2)
     async with (
         FakeProvider([Answer("Hello")] * 3) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -305,7 +305,7 @@ def test_calls_that_another_server_may_hold_are_not_lost(both_stores: Stores) ->
     store.save_held(replace(WAITING, state=HeldState.REFUSED))
     store.save_held(WAITING)  # the task that stores the beginning of a call can be late
     store.lose_waiting(10)
-    states = {each.id: each.state for each in store.held()}
+    states = store.held_states()
     store.close()
     shared = isinstance(both_stores.breakpoints, PostgresAddress)
     assert states == {

@@ -22,7 +22,7 @@ from treadle.app.stores import Stores
 from treadle.config.model import Settings
 from treadle.edits.proposal_store import ProposalStore
 from treadle.errors import StoreError
-from treadle.gateway.breakpoints import BreakpointStore
+from treadle.gateway.breakpoint_store import BreakpointStore
 from treadle.server import connections
 from treadle.server.connections import Admission, ServerConfig
 from treadle.session.conversations import ConversationStore

@@ -16,7 +16,7 @@ def project_databases(stores: Stores) -> tuple[Database, ...]:
     """Return the databases of a project. Those of the default project include the identities."""
     from treadle.edits import proposal_store
     from treadle.experiments import store as experiments
-    from treadle.gateway import breakpoints
+    from treadle.gateway import breakpoint_store as breakpoints
     from treadle.identity import schema as identity
     from treadle.session import conversations
     from treadle.tools.approvals import grants

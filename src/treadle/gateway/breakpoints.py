@@ -1,194 +1,32 @@
 """Holds calls at breakpoints until a person lets them continue, edits them or refuses them.
 
 Breakpoints survive a restart of the server. Held calls do not, since their clients lose the
-connection. They get the state `lost` after the restart. If the file cannot be written, breakpoints
-exist only until the process ends.
+connection. They get the state `lost` after the restart. If the store cannot be written, a
+breakpoint exists only in memory until the store works again or the process ends.
+
+Several servers may share the store. `refresh` reads what the others changed. A call waits at one
+server, and only this server has its body with secrets.
 """
 
 import asyncio
-import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from typing import Any, Literal, Self, TypeVar
-
-from pydantic import TypeAdapter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from treadle.clock import Clock, wait_within
 from treadle.config.gateway import GatewayBreakpoints
 from treadle.config.quantities import age_us
-from treadle.database import Database, Schema, StoreAddress, open_database
+from treadle.database import StoreAddress
 from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.gateway.breakpoint_store import KEPT, Breakpoint, BreakpointStore, Held, HeldState
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.request import Body, CallRequest, without_key
 from treadle.gateway.routing import matches
 from treadle.ids import IdSource, new_id
 from treadle.secrets import redact
 
-T = TypeVar("T")
-
-_KEPT = 500
-"""The maximum number of held calls in memory and in the file. The newest are kept.
-
-The gateway deletes older calls from the file when it starts.
-"""
-
-_MIGRATIONS = (
-    """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE held (id TEXT PRIMARY KEY, state TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID;
-    CREATE INDEX held_by_state ON held (state)""",
-)
-SCHEMA = Schema.of_migrations("breakpoints", _MIGRATIONS)
-
-OnExpiry = Literal["continue", "refuse"]
-
-
-@dataclass(frozen=True, slots=True)
-class Breakpoint:
-    """Holds the calls that match all conditions. A breakpoint without conditions holds all calls.
-
-    The conditions are `labels`, `thread_id` and `model`. None means any thread or any model.
-    """
-
-    id: str
-    labels: tuple[str, ...] = ()
-    """Patterns with `*` and `?`. One label of the call must match one of the patterns."""
-    thread_id: str | None = None
-    model: str | None = None
-    """A pattern with `*` and `?` for the model name that the client sent."""
-    enabled: bool = True
-    timeout: float | None = None
-    """The maximum number of seconds for which a call is held.
-
-    None means the limit in the settings.
-    """
-    on_expiry: OnExpiry | None = None
-
-
-class HeldState(StrEnum):
-    """The state of a held call."""
-
-    WAITING = "waiting"
-    CONTINUED = "continued"
-    EDITED = "edited"
-    REFUSED = "refused"
-    CANCELLED = "cancelled"
-    """The client left before a decision."""
-    EXPIRED = "expired"
-    """The time limit passed. `on_expiry` decided whether the call continued or was refused."""
-    LOST = "lost"
-    """The server ended before the call was decided."""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A call that waits or waited at a breakpoint. `body` is its request body.
-
-    Times are Unix microseconds.
-    """
-
-    id: str
-    breakpoint_id: str
-    state: HeldState
-    operation: str
-    model: str
-    at_us: int
-    expires_us: int
-    on_expiry: OnExpiry
-    trace_id: str
-    thread_id: str | None = None
-    run_id: str | None = None
-    labels: tuple[str, ...] = ()
-    decided_us: int | None = None
-    reason: str | None = None
-    body: str = field(default="", repr=False)
-
-
-class BreakpointStore:
-    """Stores breakpoints and held calls in a file. Any thread may use the store."""
-
-    def __init__(self, database: Database) -> None:
-        """Create a store for a database. Use the method `open` instead."""
-        self._database = database
-
-    @classmethod
-    def open(cls, address: StoreAddress) -> Self:
-        """Open the store, or create it if it is missing. Raises StoreError on failure."""
-        return cls(open_database(address, SCHEMA).open())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
-
-    def breakpoints(self) -> tuple[list[Breakpoint], int]:
-        """All breakpoints, the oldest first, and the number of unreadable rows."""
-        rows = self._read("SELECT data FROM breakpoints ORDER BY id")
-        found = list(_valid(Breakpoint, rows))
-        return found, len(rows) - len(found)
-
-    def save(self, breakpoint_: Breakpoint) -> None:
-        """Store a breakpoint. It replaces a stored breakpoint with the same id."""
-        data = json.dumps(asdict(breakpoint_))
-        self._write(
-            "INSERT INTO breakpoints VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET"
-            " data = excluded.data",
-            breakpoint_.id,
-            data,
-        )
-
-    def delete(self, breakpoint_id: str) -> None:
-        self._write("DELETE FROM breakpoints WHERE id = ?", breakpoint_id)
-
-    def held(self) -> list[Held]:
-        """All readable held calls, the newest first."""
-        return list(_valid(Held, self._read("SELECT data FROM held ORDER BY id DESC")))
-
-    def save_held(self, held: Held) -> None:
-        """Store the current state of a held call, unless the stored call no longer waits."""
-        data = json.dumps(asdict(held))
-        self._write(
-            "INSERT INTO held VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-            " state = excluded.state, data = excluded.data WHERE held.state = 'waiting'",
-            held.id,
-            held.state.value,
-            data,
-        )
-
-    def lose_waiting(self, now_us: int) -> None:
-        """Mark the waiting calls as lost, since no client waits for them after a restart.
-
-        If several servers share the store, another server may still hold a call whose time limit
-        has not passed. Such a call stays as it is. All but the newest held calls are deleted.
-        """
-        rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
-        for held in _valid(Held, rows):
-            if self._database.machine and held.expires_us > now_us:
-                continue
-            self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
-        self._write(
-            "DELETE FROM held WHERE id NOT IN (SELECT id FROM held ORDER BY id DESC LIMIT ?)", _KEPT
-        )
-
-    def _read(self, statement: str) -> list[Any]:
-        with self._database.use() as connection:
-            return connection.execute(statement).fetchall()
-
-    def _write(self, statement: str, *values: object) -> None:
-        with self._database.transaction() as connection:
-            connection.execute(statement, values)
-
-
-def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
-    """Yield the values of readable rows, and skip damaged rows."""
-    adapter = TypeAdapter(kind)
-    for (data,) in rows:
-        with suppress(ValueError, RecursionError):
-            values = json.loads(data) if isinstance(data, str) else None
-            # Earlier versions of Treadle stored lone surrogates. They cannot be sent as UTF-8, so
-            # they are replaced.
-            text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
-            yield adapter.validate_json(text)
+_GRACE_US = 10_000_000
+"""The time in microseconds that a server has to store that the time limit of a call has passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +72,9 @@ class Breakpoints:
         self._breakpoints: dict[str, Breakpoint] = {}
         self._remembered: dict[str, Held] = {}
         self._noting: set[asyncio.Future[None]] = set()
+        self._unsaved: dict[str, Breakpoint | None] = {}
+        """The changed breakpoints that are not stored yet. None stands for a deleted one."""
+        self._using_store = asyncio.Lock()
         self.broken: str | None = None
         """The reason why breakpoints are not stored, or None if they are stored."""
 
@@ -242,16 +83,58 @@ class Breakpoints:
         try:
             self._store = await asyncio.to_thread(BreakpointStore.open, self._address)
             await asyncio.to_thread(self._store.lose_waiting, self._clock.now_us())
-            kept, unreadable = await asyncio.to_thread(self._store.breakpoints)
-            remembered = await asyncio.to_thread(self._store.held)
+            _, unreadable = await asyncio.to_thread(self._store.breakpoints)
         except StoreError as error:
             self.broken = str(error)
             return self
         if unreadable:
             self._report(f"{unreadable} stored breakpoints are not valid and are ignored.")
-        self._breakpoints = {each.id: each for each in kept}
-        self._remembered = {held.id: held for held in reversed(remembered)}
+        await self.refresh()
         return self
+
+    async def refresh(self) -> None:
+        """Read the breakpoints and the held calls again, since other servers may change them.
+
+        If the store fails, everything stays as it is, and `broken` has the reason.
+        """
+        store = self._store
+        if store is None:
+            return
+        async with self._using_store:
+            try:
+                await self._write_unsaved(store)
+                breakpoints, _ = await asyncio.to_thread(store.breakpoints)
+                if store.is_shared and self._has_expired():
+                    await asyncio.to_thread(store.lose_waiting, self._clock.now_us())
+                states = await asyncio.to_thread(store.held_states)
+                changed = [each for each, state in states.items() if self._differs(each, state)]
+                held = await asyncio.to_thread(store.held, changed) if changed else []
+            except StoreError as error:
+                self.broken = str(error)
+                return
+            self._breakpoints = {each.id: each for each in breakpoints}
+            self._remembered |= {each.id: each for each in held if each.id not in self._waiting}
+            self._remembered = dict(sorted(self._remembered.items()))  # the ids sort by time
+            while len(self._remembered) > KEPT and self._forget_oldest():
+                pass
+
+    def _differs(self, held_id: str, state: HeldState) -> bool:
+        """Whether the stored state of a call is newer than the state in memory."""
+        known = self._remembered.get(held_id)
+        return known is None or (
+            held_id not in self._waiting
+            and known.state is HeldState.WAITING
+            and state is not HeldState.WAITING
+        )
+
+    def _has_expired(self) -> bool:
+        """Whether the time limit of a call of another server has passed without a decision."""
+        latest = self._clock.now_us() - _GRACE_US
+        return any(
+            each.state is HeldState.WAITING and each.expires_us < latest
+            for each in self._remembered.values()
+            if each.id not in self._waiting
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*self._noting)
@@ -287,8 +170,10 @@ class Breakpoints:
         Raises NotFoundError if it does not exist.
         """
         self._breakpoint(breakpoint_id)
-        del self._breakpoints[breakpoint_id]
-        await self._keep(lambda store: store.delete(breakpoint_id))
+        async with self._using_store:
+            self._breakpoints.pop(breakpoint_id, None)
+            self._unsaved[breakpoint_id] = None
+            await self._try_to_write_unsaved()
 
     def held(self, state: HeldState | None = None) -> list[Held]:
         """The calls that wait or waited, newest first.
@@ -307,6 +192,20 @@ class Breakpoints:
                 hint="List the held calls at breakpoints/held.",
             )
         return self._current(held)
+
+    def is_waiting(self, held_id: str) -> bool:
+        """Whether a call waits at this server."""
+        waiting = self._waiting.get(held_id)
+        return waiting is not None and not waiting.decided.done()
+
+    async def lose(self, held_id: str) -> None:
+        """Note that no server holds a call any more, if its stored state is `waiting`."""
+        held = self._remembered.get(held_id)
+        if held is None or held.state is not HeldState.WAITING or held_id in self._waiting:
+            return
+        lost = replace(held, state=HeldState.LOST, decided_us=self._clock.now_us())
+        self._remember(lost)
+        await self._keep(lambda store: store.save_held(lost))
 
     async def go_on(self, held_id: str, content: bytes | None = None) -> Held:
         """Let a held call continue. If `content` is not None, it replaces the body of the call.
@@ -440,17 +339,42 @@ class Breakpoints:
         return found
 
     async def _save(self, changed: Breakpoint) -> Breakpoint:
-        self._breakpoints[changed.id] = changed
-        await self._keep(lambda store: store.save(changed))
+        async with self._using_store:
+            self._breakpoints[changed.id] = changed
+            self._unsaved[changed.id] = changed
+            await self._try_to_write_unsaved()
         return changed
+
+    async def _try_to_write_unsaved(self) -> None:
+        if self._store is None:
+            return
+        try:
+            await self._write_unsaved(self._store)
+        except StoreError as error:
+            self.broken = str(error)
+
+    async def _write_unsaved(self, store: BreakpointStore) -> None:
+        """Store the changes that are not stored yet. Raises StoreError."""
+        for breakpoint_id, changed in list(self._unsaved.items()):
+            if changed is None:
+                await asyncio.to_thread(store.delete, breakpoint_id)
+            else:
+                await asyncio.to_thread(store.save, changed)
+            del self._unsaved[breakpoint_id]
+            self.broken = None
 
     def _remember(self, held: Held) -> None:
         """Keep a call in memory, and forget the oldest call that no longer waits."""
         self._remembered[held.id] = held
-        if len(self._remembered) > _KEPT:
-            ended = (each for each in self._remembered if each not in self._waiting)
-            if (oldest := next(ended, None)) is not None:
-                del self._remembered[oldest]
+        if len(self._remembered) > KEPT:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> bool:
+        """Forget the oldest call that no longer waits here. Returns False if there is none."""
+        ended = (each for each in self._remembered if each not in self._waiting)
+        if (oldest := next(ended, None)) is not None:
+            del self._remembered[oldest]
+        return oldest is not None
 
     def _note(self, held: Held) -> None:
         """Store the outcome of a call in a separate task.

@@ -1,16 +1,19 @@
 """The other servers of the project, as the routes see them.
 
-A request may concern a turn or a question of another server. The routes pass it on to that server.
+A request may concern a turn, a question or a held call of another server. The routes pass it on to
+that server.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 from uuid import UUID
 
 from treadle.app.permissions import OtherPermissions
 from treadle.events.types import ApprovalScope
-from treadle.server.turn_json import Begin
+from treadle.gateway.breakpoints import Breakpoints
+from treadle.server.held_calls import HeldDecision
+from treadle.server.turn_json import Ask, Begin
 from treadle.tools.external import Connection, ToolDefinition
 
 
@@ -28,6 +31,15 @@ class OtherServers(OtherPermissions, Protocol):
 
     async def start_turn(self, conversation_id: UUID, message: Begin) -> dict[str, Any] | None:
         """Start a turn at the server that runs a turn of the same conversation.
+
+        Returns the JSON of the turn.
+        """
+        ...
+
+    async def start_question(
+        self, conversation_id: UUID, agent: str, question: Ask
+    ) -> dict[str, Any] | None:
+        """Start the turn of a question at the server that runs a turn of the same conversation.
 
         Returns the JSON of the turn.
         """
@@ -65,6 +77,22 @@ class OtherServers(OtherPermissions, Protocol):
 
     async def approval_choices(self, approval_id: UUID) -> Sequence[dict[str, Any]] | None:
         """Return the JSON of the possible answers to an approval question."""
+        ...
+
+    def use_breakpoints(self, breakpoints: Breakpoints) -> AbstractContextManager[None]:
+        """Answer requests of other servers with these breakpoints, until the context ends."""
+        ...
+
+    async def read_breakpoints(self) -> None:
+        """Let all other servers read the stored breakpoints again, and wait until they have."""
+        ...
+
+    async def show_held(self, held_id: str) -> dict[str, Any] | None:
+        """Return the JSON of a call that waits at a breakpoint of another server."""
+        ...
+
+    async def decide_held(self, held_id: str, decision: HeldDecision) -> dict[str, Any] | None:
+        """Decide about a call that waits at another server, and return its JSON without body."""
         ...
 
     def approving(self) -> AbstractAsyncContextManager[None]:

@@ -5,12 +5,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.agents.page_context import PageContext
 from treadle.app.attachments import MAX_ATTACHMENTS
 from treadle.app.choices import Choices
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn, Turns
 from treadle.server.attachment_bodies import AttachmentBody, attachment_of
 from treadle.server.openapi import JsonOf
+from treadle.ui.messages import PageId
 
 
 class Begin(BaseModel):
@@ -29,6 +31,31 @@ class Begin(BaseModel):
     tools: bool = True
     stream: bool = True
     front_end: str | None = Field(None, description="the front end that runs the external tools")
+
+
+class Ask(BaseModel):
+    """The body of a request that asks an agent a question.
+
+    `context` describes what the user's page shows. With `stream`, the events contain the reply
+    while the model writes it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=1_000_000)
+    context: PageContext = PageContext()
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
+    conversation: str | None = Field(
+        None, description='the conversation to continue: an id, a prefix of an id, or "last"'
+    )
+    asked_in: UUID | None = Field(
+        None, description="the conversation with the assistant that shows the question"
+    )
+    stream: bool = True
+    front_end: str | None = Field(None, description="the front end that runs the external tools")
+    page_id: PageId | None = Field(
+        None, description="the page that sends the question; it shows the answer"
+    )
 
 
 class State(StrEnum):
@@ -87,4 +114,18 @@ async def start_turn(turns: Turns, message: Begin) -> Turn:
         attachments=[attachment_of(each) for each in message.attachments],
         choices=Choices(message.model, tools=message.tools, stream=message.stream),
         front_end=message.front_end,
+    )
+
+
+async def start_question(turns: Turns, agent: str, question: Ask) -> Turn:
+    """Start the turn of a question to an agent. Raises the errors of `Turns.start_question`."""
+    return await turns.start_question(
+        question.question,
+        question.context,
+        agent=agent,
+        conversation=question.conversation,
+        asked_in=question.asked_in,
+        model=question.model,
+        stream=question.stream,
+        front_end=question.front_end,
     )

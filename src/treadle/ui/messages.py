@@ -14,7 +14,8 @@ MAX_LABELS = 50
 """The maximum number of labels in a filter."""
 
 Id = Annotated[str, Field(min_length=1, max_length=500)]
-"""The id of a span, a page or an experiment: opaque text."""
+"""The id of a span or an experiment: opaque text."""
+PageId = Annotated[str, Field(min_length=1, max_length=200)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 Labels = Annotated[tuple[Label, ...], Field(max_length=MAX_LABELS)]
 LabelAction = Literal["set", "add", "clear"]

@@ -18,6 +18,8 @@ from tests.server.replicas.running import (
 from treadle.events.types import ToolCallCompleted, ToolView
 from treadle.ids import new_id
 
+pytestmark = pytest.mark.usefixtures("either_engine")
+
 PICK = {
     "name": "pick_colour",
     "description": "Ask the person for a colour.",
@@ -215,6 +217,42 @@ async def test_messages_of_a_conversation_are_served_in_order_by_one_server(
         assert str(one_text["content"]).endswith("One?")
         assert str(two_text["content"]).endswith("Two?")
         assert (await two.http.delete(f"/api/v1/sessions/{session}")).is_success
+
+
+async def test_questions_of_a_conversation_are_answered_in_order_by_one_server(
+    repo: Path, nats: NatsServer
+) -> None:
+    go, never = asyncio.Event(), asyncio.Event()
+    async with (
+        FakeProvider([slow(go), Answer("Second."), slow(never)]) as provider,
+        replicas(2, repo, nats.url, **of(provider)) as (one, two),
+    ):
+        path = "/agents/orchestrator/ask"
+        first = await one.post(path, {"question": "One?"})
+        await provider.wait_for_requests(1)
+        conversation = first["conversation_id"]
+        second = await two.post(path, {"question": "Two?", "conversation": "last"})
+        assert second["conversation_id"] == conversation
+        running = [turn["request_id"] for turn in (await two.get("/turns"))["data"]]
+        assert running == [first["request_id"], second["request_id"]]
+        deleting = f"/api/v1/agents/conversations/{conversation}"
+        assert (await two.http.delete(deleting)).status_code == 409
+        go.set()
+        ended = await two.get(f"/turns/{second['request_id']}", wait=20)
+        assert ended["final"]["text"] == "Second."
+        sent = str(provider.requests[1].messages)
+        assert sent.index("One?") < sent.index("Two?")
+        shown = await two.get(f"/agents/conversations/{conversation}")
+        assert [each["question"] for each in shown["exchanges"]] == ["One?", "Two?"]
+        third = await one.post(path, {"question": "Three?", "conversation": conversation})
+        await provider.wait_for_requests(3)
+        wrong = await two.http.post(
+            "/api/v1/agents/data/ask",
+            json={"question": "x", "conversation": conversation},
+        )
+        assert wrong.status_code == 422, wrong.text
+        cancelled = await two.post(f"/turns/{third['request_id']}/cancel")
+        assert cancelled == {"cancelled": True}
 
 
 async def hello(socket: ClientConnection, *tools: object) -> Any:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, cast
@@ -18,12 +18,14 @@ from treadle.app.turns import Turns
 from treadle.errors import TreadleError, UsageError
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalScope, CallKey, ToolFailure
+from treadle.gateway.breakpoints import Breakpoints
 from treadle.ids import new_id
 from treadle.json_records import from_json
 from treadle.json_values import to_json
 from treadle.nats.connection import NatsConnection
 from treadle.nats.names import ProjectNames
 from treadle.server.event_log import EventLog, event_records
+from treadle.server.held_calls import HeldDecision, decide, held_call
 from treadle.server.replicas.group import (
     ANSWER_SECONDS,
     NOT_OWNED,
@@ -34,6 +36,7 @@ from treadle.server.replicas.group import (
 from treadle.server.replicas.messages import (
     AnswerQuestion,
     CancelTurn,
+    DecideHeld,
     FindConversation,
     FrontEnd,
     ListChoices,
@@ -41,18 +44,21 @@ from treadle.server.replicas.messages import (
     ListQuestions,
     ListTurns,
     OfferCall,
+    ReadBreakpoints,
     ReplayTurn,
     ReportCall,
     Request,
     RevokePermissions,
     ServerDescription,
     SettleCall,
+    ShowHeld,
     ShowTurn,
+    StartQuestion,
     StartTurn,
     SteerTurn,
 )
 from treadle.server.replicas.shared_events import SharedEvents
-from treadle.server.turn_json import Begin, start_turn, turn_answer
+from treadle.server.turn_json import Ask, Begin, start_question, start_turn, turn_answer
 from treadle.tools.approvals.grants import Grant
 from treadle.tools.external import AnswerStatus, Connection, ToolDefinition
 
@@ -95,6 +101,7 @@ class GroupMember:
         self._group = Group(connection, names, self, clock)
         self._events = SharedEvents(connection, names, self._group.name, log, clock)
         self._approving = 0
+        self._breakpoints: Breakpoints | None = None
         self._front_ends: dict[UUID, _LocalFrontEnd] = {}
         self._askers: dict[str, AsyncExitStack] = {}
         """The contexts that allow approval questions, by server.
@@ -141,8 +148,14 @@ class GroupMember:
     async def start_turn(self, conversation_id: UUID, message: Begin) -> dict[str, Any] | None:
         """See `OtherServers`."""
         request = StartTurn(conversation_id=conversation_id, message=message)
-        answer = await self._group.ask(request, seconds=_START_SECONDS)
-        return None if answer is NOT_OWNED else cast("dict[str, Any]", answer)
+        return await self._ask_for_object(request, seconds=_START_SECONDS)
+
+    async def start_question(
+        self, conversation_id: UUID, agent: str, question: Ask
+    ) -> dict[str, Any] | None:
+        """See `OtherServers`."""
+        request = StartQuestion(conversation_id=conversation_id, agent=agent, question=question)
+        return await self._ask_for_object(request, seconds=_START_SECONDS)
 
     async def runs_elsewhere(self, conversation_id: UUID) -> bool:
         """Whether another server runs a turn of a conversation.
@@ -215,6 +228,27 @@ class GroupMember:
         counts = await self._group.ask_all(request, complete=True)
         return sum(each for each in counts if isinstance(each, int))
 
+    @contextmanager
+    def use_breakpoints(self, breakpoints: Breakpoints) -> Iterator[None]:
+        """See `OtherServers`."""
+        self._breakpoints = breakpoints
+        try:
+            yield
+        finally:
+            self._breakpoints = None
+
+    async def read_breakpoints(self) -> None:
+        """See `OtherServers`."""
+        await self._group.ask_all(ReadBreakpoints())
+
+    async def show_held(self, held_id: str) -> dict[str, Any] | None:
+        """See `OtherServers`."""
+        return await self._ask_for_object(ShowHeld(held_id=held_id))
+
+    async def decide_held(self, held_id: str, decision: HeldDecision) -> dict[str, Any] | None:
+        """See `OtherServers`."""
+        return await self._ask_for_object(DecideHeld(held_id=held_id, decision=decision))
+
     @asynccontextmanager
     async def approving(self) -> AsyncIterator[None]:
         """See `OtherServers`."""
@@ -269,6 +303,13 @@ class GroupMember:
         with contextlib.suppress(ServerUnavailableError):  # progress may be lost
             await self._group.ask(request)
 
+    async def _ask_for_object(
+        self, request: Request, *, seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Any] | None:
+        """Ask all servers. Returns the JSON object of the answer, or None if no server has one."""
+        answer = await self._group.ask(request, seconds=seconds)
+        return None if answer is NOT_OWNED else cast("dict[str, Any]", answer)
+
     async def _ask_owner(
         self, thing: UUID, request: Request, *, seconds: float = ANSWER_SECONDS
     ) -> JsonValue | None:
@@ -293,18 +334,33 @@ class GroupMember:
     async def answer(self, sender: str, request: Request) -> Answer:
         """Answer a request of another server. The group calls this method."""
         match request:
-            case ShowTurn() | SteerTurn() | CancelTurn() | ReplayTurn():
-                return await self._answer_turn(request)
-            case ListTurns():
-                return [_turn_json(turn) for turn in self._turns.running()]
-            case StartTurn() | FindConversation():
-                return await self._answer_conversation(request)
+            case ShowTurn() | SteerTurn() | CancelTurn() | ReplayTurn() | ListTurns():
+                answering = self._answer_turn(request)
+            case StartTurn() | StartQuestion() | FindConversation():
+                answering = self._answer_conversation(request)
             case OfferCall():
                 return self._take_offer(sender, request)
             case SettleCall() | ReportCall():
-                return await self._answer_call(request)
+                answering = self._answer_call(request)
+            case ReadBreakpoints() | ShowHeld() | DecideHeld():
+                answering = self._answer_held(request)
             case _:
-                return await self._answer_approval(request)
+                answering = self._answer_approval(request)
+        return await answering
+
+    async def _answer_held(self, request: ReadBreakpoints | ShowHeld | DecideHeld) -> Answer:
+        breakpoints = self._breakpoints
+        if breakpoints is None:  # the gateway is not open yet, and reads them when it opens
+            return NOT_OWNED
+        if isinstance(request, ReadBreakpoints):
+            await breakpoints.refresh()
+            return True
+        if not breakpoints.is_waiting(request.held_id):
+            return NOT_OWNED
+        if isinstance(request, ShowHeld):
+            return held_call(breakpoints.one_held(request.held_id)).model_dump(mode="json")
+        decided = await decide(breakpoints, request.held_id, request.decision)
+        return decided.model_dump(mode="json")
 
     async def _answer_approval(self, request: Request) -> Answer:
         approvals = self._app.approvals
@@ -338,15 +394,28 @@ class GroupMember:
         status = await bridge.settle_own(request.front_end, *slot, answer)
         return NOT_OWNED if status is AnswerStatus.UNKNOWN else status.value
 
-    async def _answer_conversation(self, request: StartTurn | FindConversation) -> Answer:
+    async def _answer_conversation(
+        self, request: StartTurn | StartQuestion | FindConversation
+    ) -> Answer:
         running = [turn.conversation_id for turn in self._turns.running()]
         if request.conversation_id not in running:
             return NOT_OWNED
-        if isinstance(request, FindConversation):
-            return True
-        return _turn_json(await start_turn(self._turns, request.message))
+        match request:
+            case FindConversation():
+                return True
+            case StartTurn(message=message):  # "last" may be another conversation here
+                message = message.model_copy(update={"session": str(request.conversation_id)})
+                return _turn_json(await start_turn(self._turns, message))
+            case StartQuestion(agent=agent, question=question):
+                known = {"conversation": str(request.conversation_id)}
+                question = question.model_copy(update=known)
+                return _turn_json(await start_question(self._turns, agent, question))
 
-    async def _answer_turn(self, request: ShowTurn | SteerTurn | CancelTurn | ReplayTurn) -> Answer:
+    async def _answer_turn(
+        self, request: ShowTurn | SteerTurn | CancelTurn | ReplayTurn | ListTurns
+    ) -> Answer:
+        if isinstance(request, ListTurns):
+            return [_turn_json(turn) for turn in self._turns.running()]
         turn = self._turns.find(request.request_id)
         if turn is None:
             return NOT_OWNED

@@ -6,7 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from treadle.events.types import ApprovalScope, CallKey, ErrorKind, ToolFailure
-from treadle.server.turn_json import Begin
+from treadle.server.held_calls import HeldDecision
+from treadle.server.turn_json import Ask, Begin
 from treadle.tools.approvals.grants import Grant
 from treadle.tools.external import CallOffer, ToolDefinition, Withdrawal
 
@@ -55,6 +56,15 @@ class StartTurn(_Message):
     type: Literal["start_turn"] = "start_turn"
     conversation_id: UUID
     message: Begin
+
+
+class StartQuestion(_Message):
+    """Starts the turn of a question if the receiver runs a turn of the same conversation."""
+
+    type: Literal["start_question"] = "start_question"
+    conversation_id: UUID
+    agent: str
+    question: Ask
 
 
 class FindConversation(_Message):
@@ -141,6 +151,27 @@ class RevokePermissions(_Message):
     grants: tuple[Grant, ...] = ()
 
 
+class ReadBreakpoints(_Message):
+    """Asks a server to read the stored breakpoints again. The answer is `true`."""
+
+    type: Literal["read_breakpoints"] = "read_breakpoints"
+
+
+class ShowHeld(_Message):
+    """Asks for a call that waits at a breakpoint of the receiver, with its body."""
+
+    type: Literal["show_held"] = "show_held"
+    held_id: str
+
+
+class DecideHeld(_Message):
+    """Decides about a call that waits at the receiver. The answer is the call without its body."""
+
+    type: Literal["decide_held"] = "decide_held"
+    held_id: str
+    decision: HeldDecision
+
+
 class OfferCall(_Message):
     """Sends a message of the bridge to a front end that is connected to the receiver.
 
@@ -178,6 +209,7 @@ Request = (
     DescribeServer
     | ServerChanged
     | StartTurn
+    | StartQuestion
     | FindConversation
     | ShowTurn
     | ReplayTurn
@@ -189,6 +221,9 @@ Request = (
     | ListChoices
     | ListPermissions
     | RevokePermissions
+    | ReadBreakpoints
+    | ShowHeld
+    | DecideHeld
     | OfferCall
     | SettleCall
     | ReportCall

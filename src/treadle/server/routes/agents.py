@@ -1,17 +1,15 @@
 """Routes that list the agents and send questions to them."""
 
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from treadle.agents.definitions import Origin
-from treadle.agents.page_context import PageContext
 from treadle.errors import NotFoundError
 from treadle.server.current_project import CurrentServer
-from treadle.server.routes.ui import PageId
-from treadle.server.turn_json import TurnAnswer, turn_answer
+from treadle.server.turn_json import Ask, TurnAnswer, start_question, turn_answer
+from treadle.session import Kind
 from treadle.ui.state import Change
 
 router = APIRouter(prefix="/agents", tags=["agents"])
@@ -44,31 +42,6 @@ class AgentList(BaseModel):
     warnings: tuple[str, ...]
 
 
-class Ask(BaseModel):
-    """The body of a request that asks an agent a question.
-
-    `context` describes what the user's page shows. With `stream`, the events contain the reply
-    while the model writes it.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: str = Field(min_length=1, max_length=1_000_000)
-    context: PageContext = PageContext()
-    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
-    conversation: str | None = Field(
-        None, description='the conversation to continue: an id, a prefix of an id, or "last"'
-    )
-    asked_in: UUID | None = Field(
-        None, description="the conversation with the assistant that shows the question"
-    )
-    stream: bool = True
-    front_end: str | None = Field(None, description="the front end that runs the external tools")
-    page_id: PageId | None = Field(
-        None, description="the page that sends the question; it shows the answer"
-    )
-
-
 @router.get("")
 async def agents(server: CurrentServer) -> AgentList:
     """Return all available agents."""
@@ -87,20 +60,19 @@ async def ask(
 ) -> TurnAnswer:
     """Ask an agent a question, and return the started turn without waiting for the answer.
 
-    `GET /turns/{request_id}` returns the state of the turn. `GET /events` sends its events.
+    `GET /turns/{request_id}` returns the state of the turn. `GET /events` sends its events. The
+    agent answers the questions of a conversation one after another. A server that answers an
+    earlier one therefore also answers the new one.
     """
     if name not in server.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
     if question.page_id is not None:
         await server.ui.change(Change(), by=question.page_id)  # marks the page as the last used one
-    turn = await server.turns.start_question(
-        question.question,
-        question.context,
-        agent=name,
-        conversation=question.conversation,
-        asked_in=question.asked_in,
-        model=question.model,
-        stream=question.stream,
-        front_end=question.front_end,
-    )
-    return turn_answer(turn)
+    if question.conversation is not None and server.others is not None:
+        conversation = await server.conversations.get(
+            question.conversation, root=server.app.root, kind=Kind.AGENT
+        )
+        elsewhere = await server.others.start_question(conversation.id, name, question)
+        if elsewhere is not None:
+            return TurnAnswer.model_validate(elsewhere)
+    return turn_answer(await start_question(server.turns, name, question))

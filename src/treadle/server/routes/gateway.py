@@ -3,29 +3,35 @@
 A breakpoint holds the model calls that match it until a person decides what happens to them.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from treadle.clock import Clock
 from treadle.config.model import Settings
 from treadle.gateway import Gateway
 from treadle.gateway.apis import PATHS
-from treadle.gateway.breakpoints import Breakpoint, HeldState
+from treadle.gateway.breakpoint_store import Breakpoint, HeldState
+from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.measures import GatewayMeasures
 from treadle.llm.profiles import register_keys
-from treadle.server.current_project import OpenedGateway, project_of_scope
+from treadle.server.current_project import CurrentServer, OpenedGateway, project_of_scope
+from treadle.server.held_calls import HeldCall, HeldDecision, HeldSummary, decide, held_call
 from treadle.server.identity_services import IdentityServices
+from treadle.server.other_servers import OtherServers
 from treadle.server.request_identity import identity_of
 from treadle.server.state import ServerState
 
 _METHODS = ["GET", "POST", "DELETE"]
+_REFRESH_SECONDS = 2.0
+"""The time after which a breakpoint acts at servers that no message informs."""
 
 
 @asynccontextmanager
@@ -48,9 +54,27 @@ async def open_gateway(
         recorder_id=recording.recorder_id,
         measures=measures,
     ) as gateway:
-        trying = server.app.experiments
-        with trying.caller.lent(gateway) if trying else nullcontext():
-            yield gateway
+        trying, others = server.app.experiments, server.others
+        with (
+            trying.caller.lent(gateway) if trying else nullcontext(),
+            others.use_breakpoints(gateway.breakpoints) if others else nullcontext(),
+        ):
+            following = asyncio.create_task(
+                _follow(gateway.breakpoints, server.app.clock), name="breakpoints"
+            )
+            try:
+                yield gateway
+            finally:
+                following.cancel()
+                with suppress(asyncio.CancelledError):
+                    await following
+
+
+async def _follow(breakpoints: Breakpoints, clock: Clock) -> None:
+    """Read the breakpoints at intervals, since servers without a bus may share the store."""
+    while True:
+        await clock.sleep(_REFRESH_SECONDS)
+        await breakpoints.refresh()
 
 
 class _Calls:
@@ -76,8 +100,6 @@ def _valid(text: str) -> str:
 
 
 ValidText = Annotated[str, AfterValidator(_valid)]
-ShownText = Annotated[str, BeforeValidator(lambda text: text.encode("utf-8", "replace").decode())]
-"""Text of a recorded call. Lone surrogates in it are replaced."""
 
 
 class Given(BaseModel):
@@ -113,41 +135,6 @@ class BreakpointList(BaseModel):
     broken: str | None
 
 
-class HeldSummary(BaseModel):
-    """A call that waits or has waited at a breakpoint, without its body.
-
-    `at_us`, `expires_us` and `decided_us` are Unix microseconds. `decided_us` is null while the
-    call waits.
-    """
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: str
-    breakpoint_id: str
-    state: HeldState
-    operation: str
-    model: ShownText
-    at_us: int
-    expires_us: int
-    on_expiry: Literal["continue", "refuse"]
-    trace_id: str
-    thread_id: ShownText | None
-    run_id: ShownText | None
-    labels: tuple[ShownText, ...]
-    decided_us: int | None
-    reason: ShownText | None
-
-
-class HeldCall(HeldSummary):
-    """A held call with its body.
-
-    While the call waits, `body` is the body that would be sent. After the decision, `body` contains
-    no secrets.
-    """
-
-    body: str
-
-
 class HeldList(BaseModel):
     """Calls that wait or have waited at a breakpoint, newest first."""
 
@@ -180,33 +167,45 @@ class Refused(BaseModel):
 @router.get("")
 async def breakpoints(gateway: OpenedGateway) -> BreakpointList:
     """Return all breakpoints."""
+    await gateway.breakpoints.refresh()
     return BreakpointList(data=gateway.breakpoints.all(), broken=gateway.breakpoints.broken)
 
 
 @router.post("", status_code=201)
-async def add(gateway: OpenedGateway, body: Annotated[Given, Body()]) -> Breakpoint:
-    """Add a breakpoint."""
-    return await gateway.breakpoints.add(**body.values())
+async def add(
+    gateway: OpenedGateway, server: CurrentServer, body: Annotated[Given, Body()]
+) -> Breakpoint:
+    """Add a breakpoint. It holds the calls at all servers of the project."""
+    added = await gateway.breakpoints.add(**body.values())
+    await _inform_others(server)
+    return added
 
 
 @router.get("/held")
 async def held(gateway: OpenedGateway, state: HeldState | None = None) -> HeldList:
     """Return the calls that wait or have waited at a breakpoint, optionally those in one state."""
+    await gateway.breakpoints.refresh()
     found = gateway.breakpoints.held(state)
     return HeldList(data=[HeldSummary.model_validate(each) for each in found])
 
 
 @router.get("/held/{held_id}")
-async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
+async def show_held(gateway: OpenedGateway, server: CurrentServer, held_id: str) -> HeldCall:
     """Return a held call with its body."""
-    found = gateway.breakpoints.one_held(held_id)
-    shown = found.body.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return HeldCall.model_validate(replace(found, body=shown))
+    if (others := _others(gateway, server, held_id)) is not None:
+        elsewhere = await others.show_held(held_id)
+        if elsewhere is not None:
+            return HeldCall.model_validate(elsewhere)
+    await gateway.breakpoints.refresh()
+    return held_call(gateway.breakpoints.one_held(held_id))
 
 
 @router.post("/held/{held_id}/continue")
 async def go_on(
-    gateway: OpenedGateway, held_id: str, continued: Annotated[Continued | None, Body()] = None
+    gateway: OpenedGateway,
+    server: CurrentServer,
+    held_id: str,
+    continued: Annotated[Continued | None, Body()] = None,
 ) -> HeldSummary:
     """Let a held call continue, with another body if the request contains one."""
     body = continued.body if continued else None
@@ -216,28 +215,62 @@ async def go_on(
     elif body is not None:
         # Escapes lone surrogates, so that the text can be encoded.
         content = json.dumps(body).encode()
-    return HeldSummary.model_validate(await gateway.breakpoints.go_on(held_id, content))
+    return await _decide(gateway, server, held_id, HeldDecision(content=content))
 
 
 @router.post("/held/{held_id}/refuse")
 async def refuse(
-    gateway: OpenedGateway, held_id: str, refused: Annotated[Refused | None, Body()] = None
+    gateway: OpenedGateway,
+    server: CurrentServer,
+    held_id: str,
+    refused: Annotated[Refused | None, Body()] = None,
 ) -> HeldSummary:
     """Refuse a held call. The client that made the call receives an error."""
     reason = refused.reason if refused else None
-    return HeldSummary.model_validate(await gateway.breakpoints.refuse(held_id, reason))
+    return await _decide(gateway, server, held_id, HeldDecision(refuse=True, reason=reason))
 
 
 @router.patch("/{breakpoint_id}")
 async def change(
-    gateway: OpenedGateway, breakpoint_id: str, changed: Annotated[Given, Body()]
+    gateway: OpenedGateway,
+    server: CurrentServer,
+    breakpoint_id: str,
+    changed: Annotated[Given, Body()],
 ) -> Breakpoint:
     """Change the given fields of a breakpoint."""
-    values = changed.values(given_only=True)
-    return await gateway.breakpoints.change(breakpoint_id, **values)
+    await gateway.breakpoints.refresh()
+    after = await gateway.breakpoints.change(breakpoint_id, **changed.values(given_only=True))
+    await _inform_others(server)
+    return after
 
 
 @router.delete("/{breakpoint_id}", status_code=204)
-async def remove(gateway: OpenedGateway, breakpoint_id: str) -> None:
+async def remove(gateway: OpenedGateway, server: CurrentServer, breakpoint_id: str) -> None:
     """Delete a breakpoint. The calls that it already holds continue to wait."""
+    await gateway.breakpoints.refresh()
     await gateway.breakpoints.remove(breakpoint_id)
+    await _inform_others(server)
+
+
+async def _inform_others(server: ServerState) -> None:
+    """Let the other servers read the breakpoints before the response is sent."""
+    if server.others is not None:
+        await server.others.read_breakpoints()
+
+
+def _others(gateway: Gateway, server: ServerState, held_id: str) -> OtherServers | None:
+    """Return the other servers, or None if the call waits at this server."""
+    return None if gateway.breakpoints.is_waiting(held_id) else server.others
+
+
+async def _decide(
+    gateway: Gateway, server: ServerState, held_id: str, decision: HeldDecision
+) -> HeldSummary:
+    """Carry out a decision at the server where the call waits."""
+    if (others := _others(gateway, server, held_id)) is not None:
+        elsewhere = await others.decide_held(held_id, decision)
+        if elsewhere is not None:
+            return HeldSummary.model_validate(elsewhere)
+        await gateway.breakpoints.refresh()
+        await gateway.breakpoints.lose(held_id)  # all servers replied, and none holds it
+    return await decide(gateway.breakpoints, held_id, decision)

@@ -11,7 +11,7 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.responses import Taken
 from treadle.server.state import ServerState
 from treadle.ui.addresses import own_address
-from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, UiAnswer
+from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, PageId, UiAnswer
 from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, UiState, View
 
 router = APIRouter(prefix="/ui", tags=["ui"])
@@ -25,7 +25,6 @@ def _own(url: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_own)]
-PageId = Annotated[str, Field(min_length=1, max_length=200)]
 Spans = Annotated[tuple[Id, ...], Field(max_length=MAX_COLLAPSED)]
 
 
