@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from treadle.database import Connection, transaction
+from treadle.database import Connection, Database, transaction
 from treadle.traces.store import span_merge
 from treadle.traces.store.call_counts import match_calls
 from treadle.traces.store.columns import COLUMNS, SpanRow
-from treadle.traces.store.engines import engine_of
+from treadle.traces.store.engines import engine_for, engine_of
 from treadle.traces.store.faults import recount_faults
 from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.segment_builder import renew_after
@@ -79,7 +79,7 @@ def size_of(connection: Connection) -> Size:
     (spans,) = connection.execute(
         "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
     ).fetchone()
-    return Size(spans, engine_of(connection).used_bytes(connection))
+    return Size(spans, engine_of(connection).used_bytes(connection, spans))
 
 
 def oldest(connection: Connection, *, after: tuple[int, int], before_us: int) -> list[OldTrace]:
@@ -178,7 +178,8 @@ _Ids = Sequence[str | bytes]
 class Deleter:
     """Deletes traces in jobs of the writer, which runs them between the other writes."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
         self._writer = writer
 
     def delete(
@@ -235,7 +236,7 @@ class Deleter:
         position: int | None = BEFORE_ALL
         while position is not None:
             position = self._do(partial(renew_after, after=position))
-        self._do(engine_of).clean(self._do)
+        engine_for(self._database).clean(self._database, self._do)
         self._do(lambda connection: _note_remains(connection, 0))
 
     def _do(self, job: Callable[[Connection], T]) -> T:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from treadle.database import Connection
+from treadle.database import Connection, Database
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.statements import Text
 
@@ -75,12 +75,16 @@ class Engine(ABC):
         """Return the names of the columns of a table."""
 
     @abstractmethod
-    def used_bytes(self, connection: Connection) -> int:
-        """Return the bytes on disk that the store uses."""
+    def used_bytes(self, connection: Connection, spans: int) -> int:
+        """Return the approximate bytes on disk that the data of the store takes.
+
+        The room of deleted rows does not count. `spans` is the number of stored spans.
+        """
 
     @abstractmethod
-    def clean(self, do: Callable[[Job[Any]], Any]) -> None:
+    def clean(self, database: Database, do: Callable[[Job[Any]], Any]) -> None:
         """Remove the remains of deleted spans from the disk, and return free space to the system.
 
-        `do` runs a job of the writer and returns its result.
+        `do` runs a job of the writer and returns its result. The writer writes no spans during a
+        job, so each job must be short.
         """

@@ -1,10 +1,11 @@
 """What the trace store does only on PostgreSQL: the text table, triggers, and cleaning."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 from weakref import WeakSet
 
-from treadle.database import Connection
+from treadle.database import Connection, Database
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.engine import Engine, Job, SearchTexts
@@ -46,6 +47,34 @@ _UNCOMPRESSED = {
     "blobs": ("data",),
     "texts": ("input", "output", "texts", "tokens"),
 }
+_CLEANED = (*_COPIED, "examined", "ruled", "segments", "segment_columns")
+"""The tables that have rows of deleted spans."""
+_CLEANING_DELAY_MS = 2
+"""The pauses of a clean-up, which leave the disk to other statements, as those of autovacuum."""
+
+_SIZES = """
+    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0),
+        pg_table_size('texts'::regclass) + pg_table_size('contents'::regclass),
+        greatest(pg_relation_size('texts'::regclass), pg_relation_size('contents'::regclass)) / 8192
+    FROM pg_class c
+    WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'm')"""
+_ROW = """
+    (SELECT avg({sizes}) FROM {table} TABLESAMPLE SYSTEM (CAST(?1 AS REAL)) REPEATABLE (1))"""
+_BYTES_OF_SPAN = "SELECT " + " + ".join(
+    _ROW.format(
+        sizes=" + ".join(f"coalesce(pg_column_size({column}), 0)" for column in columns),
+        table=table,
+    )
+    for table, columns in (
+        ("texts", ("name", "input", "output", "texts", "tokens", "folded")),
+        ("contents", ("data",)),
+    )
+)
+"""The average bytes of a span in the two largest tables. The sample is always the same pages."""
+_SAMPLED_PAGES = 1_000
+_ROW_OVERHEAD = 100
+"""The bytes of the headers, the keys and the unused ends of pages of a span in both tables."""
+
 _STATISTICS = """
     SELECT reltuples <= 0, pg_relation_size(oid) > 500000 FROM pg_class
     WHERE oid = 'spans'::regclass"""
@@ -144,23 +173,30 @@ class PostgresEngine(Engine):
         )
         return {name for (name,) in found}
 
-    def used_bytes(self, connection: Connection) -> int:
-        (size,) = connection.execute(
-            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
-            " WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'm')"
-        ).fetchone()
-        return int(size)
+    def used_bytes(self, connection: Connection, spans: int) -> int:
+        """Return the bytes of all tables, reduced by the fraction that deleted rows leave free.
 
-    def clean(self, do: Callable[[Job[Any]], Any]) -> None:
-        """Remove deleted rows from the tables and their indexes.
+        The files of PostgreSQL do not shrink after a deletion, because new rows use the room. So
+        their size alone would let `Deleter.prune` delete more spans at each call. The fraction is
+        that of the two largest tables, which have three quarters of the bytes.
+        """
+        total, files, pages = connection.execute(_SIZES).fetchone()
+        percent = min(100.0, 100.0 * _SAMPLED_PAGES / max(1, pages))
+        (row,) = connection.execute(_BYTES_OF_SPAN, (percent,)).fetchone()
+        if row is None or not files:
+            return int(total)
+        return int(total * min(1.0, spans * (float(row) + _ROW_OVERHEAD) / int(files)))
+
+    def clean(self, database: Database, do: Callable[[Job[Any]], Any]) -> None:  # noqa: ARG002
+        """Remove deleted rows from the tables and their indexes, while the writer goes on.
 
         The write-ahead log of the server, its replicas and its backups can still contain them.
         """
-        do(_vacuum)
+        with closing(database.connect()) as connection:
+            connection.execute(f"SET vacuum_cost_delay = {_CLEANING_DELAY_MS}")
+            for table in _CLEANED:
+                connection.execute(f"VACUUM {table}")
+            connection.execute("RESET vacuum_cost_delay")
 
 
 POSTGRES = PostgresEngine()
-
-
-def _vacuum(connection: Connection) -> None:
-    connection.execute(f"VACUUM {', '.join((*_COPIED, 'segments', 'segment_columns'))}")

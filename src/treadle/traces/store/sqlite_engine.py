@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.database import Connection, transaction
+from treadle.database import Connection, Database, transaction
 from treadle.traces.store import connections, statements
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.engine import Engine, Job, SearchTexts
@@ -80,21 +80,17 @@ class SqliteEngine(Engine):
     def columns_of(self, connection: Connection, table: str) -> set[str]:
         return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
-    def used_bytes(self, connection: Connection) -> int:
-        pages, free, size = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * size)
+    def used_bytes(self, connection: Connection, spans: int) -> int:  # noqa: ARG002
+        return _used_bytes(connection)
 
-    def clean(self, do: Callable[[Job[Any]], Any]) -> None:
+    def clean(self, database: Database, do: Callable[[Job[Any]], Any]) -> None:  # noqa: ARG002
         """Merge the search index, rewrite a small file, free unused pages, and empty the log."""
         # A round merges about `_PAGES_AT_ONCE` pages. The search index has less than half of the
         # pages of the file, so this number of rounds is enough.
         rounds = do(_pages) // _PAGES_AT_ONCE * 2 + 16
         while rounds and do(_merge):
             rounds -= 1
-        if do(self.used_bytes) <= _MAX_REWRITTEN_BYTES:
+        if do(_used_bytes) <= _MAX_REWRITTEN_BYTES:
             do(_rewrite)
         while do(_release):
             pass
@@ -104,6 +100,14 @@ class SqliteEngine(Engine):
 
 
 SQLITE = SqliteEngine()
+
+
+def _used_bytes(connection: Connection) -> int:
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
 
 
 def _pages(connection: Connection) -> int:

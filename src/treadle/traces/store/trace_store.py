@@ -106,7 +106,7 @@ class TraceStore(SpanReader):
         self.folder = database.folder
         self._database = database
         self._writer = Writer(database, timing)
-        self._deleter = Deleter(self._writer)
+        self._deleter = Deleter(database, self._writer)
         self._labeller = Labeller(self._writer)
         self._readers = connections.Readers(database, read_seconds)
         self._examinations = ExaminationWriter(database, self.reader, self._writer)
