@@ -96,6 +96,26 @@ def test_old_traces_are_pruned_by_options_or_settings(home: Path) -> None:
     }  # fmt: skip
 
 
+def test_doctor_reports_traces_that_retention_should_have_deleted(home: Path) -> None:
+    repo = home.parent / "repo"
+    repo.mkdir()
+
+    def doctor(**env: str) -> dict[str, str]:
+        ran = treadle("doctor", "--json", home=home, repo=repo, **env)
+        findings = json.loads(ran.out)["findings"]
+        found: dict[str, str] = next(each for each in findings if each["name"] == "retention")
+        return found
+
+    assert doctor()["detail"] == "no limit; all traces are kept"
+    assert doctor(TREADLE_TRACES__KEEP="4w")["verdict"] == "ok"
+    seed(home, span("a"), span("b", trace_id="other"))
+    late = doctor(TREADLE_TRACES__KEEP="4w", TREADLE_TRACES__MAX_SIZE="2GB")
+    assert late["verdict"] == "warning"
+    assert late["detail"] == ("keep 4w, max_size 2GB; 2 traces with 2 spans are too old")
+    traces(home, "prune", "--older-than", "4w")
+    assert doctor(TREADLE_TRACES__KEEP="4w")["detail"] == "keep 4w; no trace is too old"
+
+
 def test_deleting_needs_a_yes(home: Path) -> None:
     seed(home, span("a"), span("b", trace_id="other"))
     refused = traces(home, "delete", "trace", "trace")

@@ -4,7 +4,9 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +17,7 @@ from treadle.app.code_index import open_index
 from treadle.app.project_databases import project_databases
 from treadle.app.stores import Stores, log_path
 from treadle.config.loader import config_paths, load
+from treadle.config.quantities import age_us
 from treadle.database import PostgresAddress
 from treadle.database.sqlite import SqliteDatabase
 from treadle.errors import TreadleError
@@ -23,6 +26,10 @@ from treadle.paths import user_cache_dir, user_data_dir
 
 if TYPE_CHECKING:
     from treadle.llm import ProviderModels
+
+
+_RETENTION_GRACE_US = 3 * 3_600_000_000
+"""Retention runs every hour, and a run can take longer."""
 
 
 class Verdict(StrEnum):
@@ -60,9 +67,10 @@ async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
         ("configuration", lambda: _configuration(root, env)),
         ("index", lambda: _index(root)),
         ("records", _records),
+        ("retention", lambda: _retention(root, env)),
     ]
     if Stores.of_user().url is not None:
-        checks.insert(-1, ("store", _store))
+        checks.insert(-2, ("store", _store))
     findings = [_guarded(name, check) for name, check in checks]
     return findings + await _providers(root, env)
 
@@ -217,6 +225,28 @@ def _records() -> Finding:
         f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
     ]
     return Finding("records", Verdict.OK, ", ".join(sizes))
+
+
+def _retention(root: Path, env: Mapping[str, str]) -> Finding:
+    """Report the limits of traces, and the traces that should have been deleted by now."""
+    settings = load(root, env, {}).settings.traces
+    keep, max_size = settings.keep, settings.max_size
+    limits = [f"keep {keep}"] if keep else []
+    limits += [f"max_size {max_size}"] if max_size else []
+    if not limits:
+        return Finding("retention", Verdict.OK, "no limit; all traces are kept")
+    detail = ", ".join(limits)
+    traces = project_databases(Stores.of_user())[0]
+    if keep is None or traces.stored_version() != traces.schema.version:
+        return Finding("retention", Verdict.OK, detail)
+    before = time.time_ns() // 1_000 - age_us(keep) - _RETENTION_GRACE_US
+    with closing(Stores.of_user().open_traces()) as store:
+        due = store.preview_prune(before_us=before, max_bytes=None)
+    if not due.traces:
+        return Finding("retention", Verdict.OK, f"{detail}; no trace is too old")
+    hint = "A running server deletes them every hour, and `treadle traces prune` does at once."
+    detail = f"{detail}; {due.traces:,} traces with {due.spans:,} spans are too old"
+    return Finding("retention", Verdict.WARNING, detail, hint)
 
 
 async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:

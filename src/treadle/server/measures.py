@@ -22,6 +22,7 @@ from treadle.gateway.measures import GatewayMeasures
 from treadle.measures import OTHER, Histograms, Names
 from treadle.server.built_page import is_of_page
 from treadle.spans.ingest_measures import IngestMeasures
+from treadle.traces.retention import RetentionMeasures
 
 API_PREFIX = "/api/v1"
 OTLP_PREFIX = "/v1"
@@ -35,6 +36,7 @@ class ServerMeasures:
     def __init__(self) -> None:
         self.ingest = IngestMeasures()
         self.gateway = GatewayMeasures()
+        self.retention = RetentionMeasures()
         self.requests = Histograms()
         """The seconds of each HTTP request by method, route and status."""
         self.tool_calls = Histograms()

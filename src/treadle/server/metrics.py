@@ -154,6 +154,9 @@ def _families(measures: ServerMeasures, gauges: Gauges) -> Iterator["Metric"]:
             ingest.oldest_seconds(),
         ),
     }
+    if (completed_us := measures.retention.completed_us) is not None:
+        last = "Unix time of the last complete run of retention on this server."
+        current["treadle_retention_completed_seconds"] = (last, completed_us / 1e6)
     for name, (text, value) in current.items():
         yield GaugeMetricFamily(name, text, value=value)
     yield from _counters(measures)
@@ -163,7 +166,7 @@ def _families(measures: ServerMeasures, gauges: Gauges) -> Iterator["Metric"]:
 def _counters(measures: ServerMeasures) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily
 
-    ingest, gateway = measures.ingest, measures.gateway
+    ingest, gateway, retention = measures.ingest, measures.gateway, measures.retention
     once: Labels = ()
     model = ("provider", "model")
     counters: tuple[tuple[str, str, Labels, Iterable[tuple[Labels, float]]], ...] = (
@@ -175,6 +178,8 @@ def _counters(measures: ServerMeasures) -> Iterator["Metric"]:
         ),
         ("treadle_ingest_spans", "Stored spans.", once, [(once, ingest.spans)]),
         ("treadle_ingest_bytes", "Received bytes.", once, [(once, ingest.bytes)]),
+        ("treadle_retention_spans", "Deleted old spans.", once, [(once, retention.spans)]),
+        ("treadle_retention_failures", "Failed runs.", once, [(once, retention.failures)]),
         (
             "treadle_gateway_calls",
             "Attempts of gateway calls.",

@@ -35,7 +35,7 @@ from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
 from treadle.traces import TraceStore
-from treadle.traces.retention import Retention, keep_pruned
+from treadle.traces.retention import Retention, RetentionMeasures, keep_pruned
 from treadle.traces.store.span_reader import NO_TRACES
 from treadle.ui import feed as ui_feed
 from treadle.ui.feed import UiFeed
@@ -144,7 +144,7 @@ class ServerState:
                 queue = IngestQueue(store, most_bytes=most, measures=measures.ingest)
                 ingest = await stack.enter_async_context(queue)
                 await stack.enter_async_context(feeds.spans(store))
-                await stack.enter_async_context(_pruned(store, settings.traces))
+                await stack.enter_async_context(_pruned(store, settings.traces, measures.retention))
                 if bus is not None and settings.bus.ingest:
                     opening_stream = _written_from_stream(bus, app, ingest, store, settings.bus)
                     exports = await stack.enter_async_context(opening_stream)
@@ -222,13 +222,16 @@ async def _written_from_stream(
 
 
 @asynccontextmanager
-async def _pruned(store: TraceStore, settings: TraceSettings) -> AsyncIterator[None]:
+async def _pruned(
+    store: TraceStore, settings: TraceSettings, measures: RetentionMeasures
+) -> AsyncIterator[None]:
     """Delete old spans at intervals, as the settings require, until the context ends."""
     retention = Retention(
         seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,
         max_bytes=None if settings.max_size is None else size_bytes(settings.max_size),
     )
-    pruning = asyncio.create_task(keep_pruned(store, retention, SystemClock()), name="retention")
+    keeping = keep_pruned(store, retention, SystemClock(), measures)
+    pruning = asyncio.create_task(keeping, name="retention")
     try:
         yield
     finally:

@@ -5,9 +5,9 @@ less complete than the stored one changes nothing, so spans may arrive in any or
 Several processes may use one file at once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Self, Unpack
 
@@ -394,6 +394,18 @@ class TraceStore(SpanReader):
         pages. With `dry_run` nothing is deleted.
         """
         return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
+
+    @contextmanager
+    def claim_retention(self) -> Iterator[bool]:
+        """Hold the lock of retention. The value is False if another process holds it.
+
+        Raises StoreError.
+        """
+        try:
+            with self._database.hold("retention") as held:
+                yield held
+        except OSError as error:
+            raise self._database.error(error) from error
 
     def held(self) -> HeldTraces:
         """Return the totals of the store, and the period of its traces."""
