@@ -108,7 +108,7 @@ async def play(folder: Path) -> tuple[str, list[str], dict[str, list[str]]]:
     repo = _repository(folder)
     async with (
         FakeProvider(REPLIES) as provider,
-        asking(provider, repo, QUESTION) as (terminal, process),
+        asking(provider, repo, "ask", QUESTION) as (terminal, process),
     ):
         await _person(terminal)
         await terminal.until("trace ")

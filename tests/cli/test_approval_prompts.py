@@ -53,7 +53,7 @@ class Terminal:
 
 @asynccontextmanager
 async def asking(
-    provider: FakeProvider, repo: Path, question: str = "What colour?"
+    provider: FakeProvider, repo: Path, *words: str
 ) -> AsyncIterator[tuple[Terminal, asyncio.subprocess.Process]]:
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
@@ -61,7 +61,7 @@ async def asking(
         repo.parent / "home", TREADLE_BASE_URL=provider.base_url, TERM="dumb", COLUMNS="120"
     )
     process = await asyncio.create_subprocess_exec(
-        *(*start_of({}), "ask", question, "--repo", str(repo)),
+        *(*start_of({}), *(words or ("ask", "What colour?")), "--repo", str(repo)),
         stdin=theirs, stdout=theirs, stderr=theirs, env=env,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip

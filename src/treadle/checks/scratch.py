@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import BinaryIO
 
 from treadle.checks.processes import complete
 from treadle.errors import PathRefusedError, TreadleError
+from treadle.git import GitError, run_git
 from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
 
@@ -45,23 +45,6 @@ MAX_COPIED_BYTES = 4_000_000_000
 """The maximum size of all files of a copy in bytes.
 
 The limit protects the disk from sparse files, which can be small on disk but large when copied.
-"""
-
-_LISTING = (
-    "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
-    "--cached", "--others", "--exclude-standard", "--deduplicate",
-)  # fmt: skip
-
-_LISTING_SECONDS = 30
-"""The time limit of `git ls-files` in seconds.
-
-Without it, git could wait forever if an ignore file of the repository is a pipe.
-"""
-
-_NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""Environment variables that stop git from fetching missing objects.
-
-Fetching would be dangerous, since the repository may choose the program that git starts for it.
 """
 
 
@@ -326,13 +309,11 @@ def _tree_paths(root: Path) -> Iterator[str]:
     if not (root / ".git").exists():
         yield from _walked(root)
         return
-    given = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     try:
-        listing = subprocess.run(
-            _LISTING, cwd=root, env=given | _NO_FETCHING, stdin=subprocess.DEVNULL,
-            capture_output=True, check=True, timeout=_LISTING_SECONDS,
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):  # git is missing, or `root` is not a repository
+        listing = run_git(
+            root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"
+        )
+    except GitError:  # git is missing, or `root` is not a repository
         yield from _walked(root)
         return
     yield from map(os.fsdecode, filter(None, listing.split(b"\0")))

@@ -42,6 +42,7 @@ class Simulation:
         self._read = read
         self._before: dict[str, bytes | None] = {}
         self._after: dict[str, bytes | None] = {}
+        self._states: dict[str, list[bytes | None]] = {}
         self.steps: list[SimulatedStep] = []
 
     def revert(
@@ -60,8 +61,8 @@ class Simulation:
         fitted = list(fit_changes(self._present, reversal.changes, relocate))
         for change, _, after in fitted:
             if change.target is not None:
-                self._after[change.path] = None
-            self._after[change.target or change.path] = after
+                self._set(change.path, None)
+            self._set(change.target or change.path, after)
         changes = tuple(change for change, _, _ in fitted)
         later = {
             now.path
@@ -85,6 +86,17 @@ class Simulation:
             for path, before in self._before.items()
             if before != self._after[path]
         }
+
+    def states(self) -> Mapping[str, tuple[bytes | None, ...]]:
+        """The contents of each changed file: on disk, and after each step that changed the file.
+
+        None means no file.
+        """
+        return {path: tuple(states) for path, states in self._states.items()}
+
+    def _set(self, path: str, content: bytes | None) -> None:
+        self._states.setdefault(path, [self._present(path)]).append(content)
+        self._after[path] = content
 
     def _present(self, path: str) -> bytes | None:
         if path not in self._after:

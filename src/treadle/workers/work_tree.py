@@ -1,14 +1,11 @@
 """Reads which commit a work tree has checked out, and whether it has changes."""
 
 import hashlib
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-_SECONDS = 30.0
-_GIT = ("git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-_NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+from treadle.git import GitError, run_git
+
 _HEAD = b"# branch.oid "
 _NO_COMMIT = "(initial)"
 
@@ -65,18 +62,7 @@ def repository_of(root: Path) -> str | None:
 
 def _run(root: Path, *arguments: str) -> bytes | None:
     """Return the output of git, or None if git fails, is missing or takes too long."""
-    given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(
-            [*_GIT, *arguments],
-            cwd=root,
-            env=given | _NO_FETCHING,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return run_git(root, *arguments)
+    except GitError:
         return None
-    return done.stdout if done.returncode == 0 else None
