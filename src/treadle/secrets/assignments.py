@@ -498,9 +498,7 @@ def _is_mixed(value: str) -> bool:
 
 KEYWORD_PATTERN = any_of(KEYWORDS.split("|"))
 ASSIGNMENT = Detector(
-    re.compile(
-        rf"(?P<name>{KEYWORD_PATTERN})(?P<tail>[A-Za-z0-9_-]{{0,24}}+)(?:{_JOINS})(?:{_QUOTED}|{_BARE})"
-    ),
+    rf"(?P<name>{KEYWORD_PATTERN})(?P<tail>[A-Za-z0-9_-]{{0,24}}+)(?:{_JOINS})(?:{_QUOTED}|{_BARE})",
     _find,
     cues=(KEYWORDS.replace("\\", r"\\").replace("?", r"\?"),),
     resumes=True,

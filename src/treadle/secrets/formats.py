@@ -10,13 +10,11 @@ from treadle.secrets.detector import Detector, Finding, before
 from treadle.secrets.randomness import is_hexadecimal, is_random
 
 _HASH = Detector(
-    re.compile(
-        r"(?<![A-Za-z0-9$])(?:\$(?:apr1|[1567y]|2[abxy]|sha1|md5|argon2(?:id|i|d)|scrypt|pbkdf2(?:-sha\d{3})?|bcrypt-sha256|P|H|S)\$[A-Za-z0-9./+=,$_-]{16,400}+"
-        r"|(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|argon2|scrypt)\$[A-Za-z0-9./+=,$_-]{24,400}+"
-        r"|(?:pbkdf2|scrypt):[a-z0-9:]{3,40}\$[A-Za-z0-9./+=]{4,40}\$[A-Fa-f0-9]{32,200}+"
-        r"|\{(?:S?SHA(?:256|512)?|S?MD5|CRYPT|PBKDF2)\}[A-Za-z0-9./+=$]{12,200}+"
-        r"|SCRAM-SHA-256\$\d{3,6}:[A-Za-z0-9+/=:$]{40,200}+)"
-    ),
+    r"(?<![A-Za-z0-9$])(?:\$(?:apr1|[1567y]|2[abxy]|sha1|md5|argon2(?:id|i|d)|scrypt|pbkdf2(?:-sha\d{3})?|bcrypt-sha256|P|H|S)\$[A-Za-z0-9./+=,$_-]{16,400}+"
+    r"|(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|argon2|scrypt)\$[A-Za-z0-9./+=,$_-]{24,400}+"
+    r"|(?:pbkdf2|scrypt):[a-z0-9:]{3,40}\$[A-Za-z0-9./+=]{4,40}\$[A-Fa-f0-9]{32,200}+"
+    r"|\{(?:S?SHA(?:256|512)?|S?MD5|CRYPT|PBKDF2)\}[A-Za-z0-9./+=$]{12,200}+"
+    r"|SCRAM-SHA-256\$\d{3,6}:[A-Za-z0-9+/=:$]{40,200}+)",
     lambda match: (*match.span(), "password-hash") if _is_hash(match[0]) else None,
     screen=(
         r"\$(?:apr1|[1567y]|2[abxy]|sha1|md5|argon2[id]+|scrypt|pbkdf2[a-z0-9-]*|bcrypt-sha256|P|H|S)\$[A-Za-z0-9./+=,$_-]{16}",
@@ -57,10 +55,8 @@ def _find_in_manifest(match: re.Match[str]) -> Finding | None:
 
 
 _MANIFEST = Detector(
-    re.compile(
-        r"(?<=[\s\"'nt])(?P<name>[A-Za-z_.][\w.-]{0,80})\\{0,3}[\"']?\s?:\s{1,2}(?:[|>][+-]?\s{1,40})?\\{0,3}[\"']?"
-        rf"(?P<value>[A-Za-z0-9+/]{{8,4096}}+={{0,2}})(?=\\{{0,3}}[\"']?(?:\s{{0,2}}[,}}]|\s|{_LINE_END}|\Z))"
-    ),
+    r"(?<=[\s\"'nt])(?P<name>[A-Za-z_.][\w.-]{0,80})\\{0,3}[\"']?\s?:\s{1,2}(?:[|>][+-]?\s{1,40})?\\{0,3}[\"']?"
+    rf"(?P<value>[A-Za-z0-9+/]{{8,4096}}+={{0,2}})(?=\\{{0,3}}[\"']?(?:\s{{0,2}}[,}}]|\s|{_LINE_END}|\Z))",
     _find_in_manifest,
     screen=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
     cues=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
@@ -68,10 +64,8 @@ _MANIFEST = Detector(
 """Finds the base64 values of a Kubernetes Secret, whatever their names are."""
 
 _PHRASE = Detector(
-    re.compile(
-        r"(?P<name>[mM]nemonic|MNEMONIC|(?:[sS]eed|SEED|[rR]ecovery|RECOVERY|[bB]ackup|[wW]allet)[ _-]?(?:[pP]hrase|PHRASE|[wW]ords)?|[sS]eedPhrase|[rR]ecoveryPhrase)"
-        r"(?:[_-]?(?:phrase|PHRASE))?[\"'\\*`]{0,8}\s{0,4}(?:[:=]|is|was|=>)\s{0,4}[\"'\\*`]{0,8}(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})(?![A-Za-z])"
-    ),
+    r"(?P<name>[mM]nemonic|MNEMONIC|(?:[sS]eed|SEED|[rR]ecovery|RECOVERY|[bB]ackup|[wW]allet)[ _-]?(?:[pP]hrase|PHRASE|[wW]ords)?|[sS]eedPhrase|[rR]ecoveryPhrase)"
+    r"(?:[_-]?(?:phrase|PHRASE))?[\"'\\*`]{0,8}\s{0,4}(?:[:=]|is|was|=>)\s{0,4}[\"'\\*`]{0,8}(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})(?![A-Za-z])",
     lambda match: (*match.span("secret"), "seed-phrase") if _is_phrase(match["secret"]) else None,
     screen=(
         (
@@ -95,9 +89,7 @@ def _is_phrase(words: str) -> bool:
 
 
 _DIGEST = Detector(
-    re.compile(
-        r"Digest\s(?:[^\n\"]|\"[^\"\n]{0,80}\"){0,200}?\bresponse\\{0,7}=\\{0,7}\"?(?P<secret>[a-f0-9]{32,64})"
-    ),
+    r"Digest\s(?:[^\n\"]|\"[^\"\n]{0,80}\"){0,200}?\bresponse\\{0,7}=\\{0,7}\"?(?P<secret>[a-f0-9]{32,64})",
     lambda match: (*match.span("secret"), "digest"),
     screen=(r"response(?:=|=3D|\\u003[dD]|%3[dD])[\\\"%2]*[a-f0-9]{32}",),
     cues=("response",),
@@ -124,7 +116,7 @@ _LEAD_IN = (
     r"|--from-literal[=\s][\"']?(?!(?:user|username|host|hostname|port|url|name|env)=)[\w.-]{1,64}=|TOTP\((?=\\{0,4}[\"'])"
 )
 _POSITION = Detector(
-    re.compile(rf"(?:{_LEAD_IN})(?P<quote>(?:\\{{0,4}}[\"'])?)(?P<secret>[^\s\"'\\;|&]{{5,200}}+)"),
+    rf"(?:{_LEAD_IN})(?P<quote>(?:\\{{0,4}}[\"'])?)(?P<secret>[^\s\"'\\;|&]{{5,200}}+)",
     lambda match: (
         (*match.span("secret"), "secret")
         if not match["secret"].startswith(("$", "{", "<", "-", "%", "[", "*"))
@@ -147,10 +139,8 @@ _POSITION = Detector(
 """Finds secrets that are positional arguments of a command or a directive."""
 
 _PARAMETER = Detector(
-    re.compile(
-        r"[?&](?P<name>auth|sid|session|jwt|ticket|credential|authorization|otp|code|hash|X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig|signature|apikey|appid|access|k|t)="
-        r"(?P<secret>[A-Za-z0-9._~%+/-]{16,2048}+={0,2})"
-    ),
+    r"[?&](?P<name>auth|sid|session|jwt|ticket|credential|authorization|otp|code|hash|X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|sig|signature|apikey|appid|access|k|t)="
+    r"(?P<secret>[A-Za-z0-9._~%+/-]{16,2048}+={0,2})",
     lambda match: (*match.span("secret"), "secret") if _is_parameter(match) else None,
     screen=(
         r"[?&](?:auth|sid|session|jwt|ticket|credential|authorization|otp|code|X-(?:Amz|Goog)-[A-Za-z-]+|sig|signature|apikey|appid|access|k|t)=[A-Za-z0-9._~%+/-]{16}",
@@ -170,18 +160,14 @@ def _is_parameter(match: re.Match[str]) -> bool:
 
 
 _CHAIN_KEY = Detector(
-    re.compile(
-        r"(?P<name>[pP]rivate_?[kK]ey|PRIVATE_KEY|[pP]rivKey|[sS]ecret_?[kK]ey)\w{0,12}[\"'\\]{0,4}\s{0,4}[:=]\s{0,4}[\"'\\]{0,4}(?P<secret>0x[a-fA-F0-9]{64}|[5KL][1-9A-HJ-NP-Za-km-z]{50,51})(?![A-Za-z0-9])"
-    ),
+    r"(?P<name>[pP]rivate_?[kK]ey|PRIVATE_KEY|[pP]rivKey|[sS]ecret_?[kK]ey)\w{0,12}[\"'\\]{0,4}\s{0,4}[:=]\s{0,4}[\"'\\]{0,4}(?P<secret>0x[a-fA-F0-9]{64}|[5KL][1-9A-HJ-NP-Za-km-z]{50,51})(?![A-Za-z0-9])",
     lambda match: (*match.span("secret"), "private-key"),
     cues=("riv|RIV|ecret",),
 )
 
 _TAKEN_PHRASE = Detector(
-    re.compile(
-        r"(?P<name>\s(?:-m|--mnemonic|--seed-phrase)[ =]|(?:[pP]hrase|[mM]nemonic|Seed|SeedSync)\()\s{0,4}\\{0,4}[\"'`]"
-        r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})\\{0,4}[\"'`]"
-    ),
+    r"(?P<name>\s(?:-m|--mnemonic|--seed-phrase)[ =]|(?:[pP]hrase|[mM]nemonic|Seed|SeedSync)\()\s{0,4}\\{0,4}[\"'`]"
+    r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})\\{0,4}[\"'`]",
     lambda match: (
         (*match.span("secret"), "seed-phrase")
         if _is_phrase(match["secret"]) and len(match["secret"].split()) % 3 == 0
@@ -198,7 +184,7 @@ _ACCOUNTS = re.compile(
     r"(?:accounts|privateKeys|PRIVATE_KEYS|Wallet|Signer|SigningKey|privateKeyToAccount|wallet private key|private key)[\"'\\]{0,4}\s{0,4}[:=(]?\s{0,4}[\[(]?[^\])\n]{0,400}\Z"
 )
 _ACCOUNT = Detector(
-    re.compile(r"(?P<secret>(?:0x|(?<=key: )|(?<=key is ))[a-fA-F0-9]{64})(?![A-Za-z0-9])"),
+    r"(?P<secret>(?:0x|(?<=key: )|(?<=key is ))[a-fA-F0-9]{64})(?![A-Za-z0-9])",
     lambda match: (
         (*match.span("secret"), "private-key") if _ACCOUNTS.search(before(match, 480)) else None
     ),
@@ -211,9 +197,7 @@ _ACCOUNT = Detector(
 """Finds keys of blockchain accounts, in the lists and calls that contain such keys."""
 
 _GENERATED = Detector(
-    re.compile(
-        r"[\"']\\{0,15}(?P<name>result|bcrypt_hash|b64_std|b64_url)\\{0,15}[\"']\s{0,2}:\s{0,2}\\{0,15}[\"'](?P<secret>[^\s\"'\\]{8,200})\\{0,15}[\"']"
-    ),
+    r"[\"']\\{0,15}(?P<name>result|bcrypt_hash|b64_std|b64_url)\\{0,15}[\"']\s{0,2}:\s{0,2}\\{0,15}[\"'](?P<secret>[^\s\"'\\]{8,200})\\{0,15}[\"']",
     lambda match: (
         (*match.span("secret"), "password")
         if re.search(r"random_(?:password|string|id|bytes)", before(match, 1_200))
@@ -225,10 +209,8 @@ _GENERATED = Detector(
 """Finds random values in the state of Terraform."""
 
 _RECORDED = Detector(
-    re.compile(
-        r"[\"']\\{0,7}?name\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'][\w.-]{0,40}(?P<name>sess|SESS|Sess|sid|SID|Sid|auth|AUTH|Auth|jwt|JWT|srf|SRF|emember)[\w.-]{0,20}\\{0,7}[\"'],\s{0,40}"
-        r"\\{0,7}[\"']value\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'](?P<secret>[^\s\"'\\]{8,2048})\\{0,7}[\"']"
-    ),
+    r"[\"']\\{0,7}?name\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'][\w.-]{0,40}(?P<name>sess|SESS|Sess|sid|SID|Sid|auth|AUTH|Auth|jwt|JWT|srf|SRF|emember)[\w.-]{0,20}\\{0,7}[\"'],\s{0,40}"
+    r"\\{0,7}[\"']value\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'](?P<secret>[^\s\"'\\]{8,2048})\\{0,7}[\"']",
     lambda match: (
         (*match.span("secret"), "cookie")
         if is_random(match["secret"])

@@ -18,9 +18,7 @@ from treadle.secrets.tables import INSERT, TABLE
 from treadle.secrets.vendors import VENDOR_DETECTORS, WORD
 
 _JWT = Detector(
-    re.compile(
-        starts_word("eyJ", alone=False) + rf"{WORD}{{8,}}+\.eyJ{WORD}{{8,}}+\.(?:{WORD}{{10,}}+)?"
-    ),
+    starts_word("eyJ", alone=False) + rf"{WORD}{{8,}}+\.eyJ{WORD}{{8,}}+\.(?:{WORD}{{10,}}+)?",
     lambda match: (*match.span(), "jwt"),
     ("eyJ",),
     (r"eyJ[A-Za-z0-9_-]{8}",),
@@ -28,22 +26,18 @@ _JWT = Detector(
 
 _PEM_TITLE = r"[A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM = Detector(
-    re.compile(
-        rf"-----BEGIN[ +]{_PEM_TITLE}"
-        rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
-        # A key that a tool truncated has no end. It has headers, then text that looks like base64.
-        r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
-        r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
-    ),
+    rf"-----BEGIN[ +]{_PEM_TITLE}"
+    rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
+    # A key that a tool truncated has no end. It has headers, then text that looks like base64.
+    r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
+    r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)",
     lambda match: (*match.span(), "private-key"),
     ("PRIVATE KEY", "PRIVATE+KEY"),
     (r"-----BEGIN(?:[ +]|%20)[A-Z0-9 +%]*PRIVATE(?:[ +]|%20)KEY",),
 )
 _PUTTY = Detector(
-    re.compile(
-        r"Private-Lines: \d{1,4}(?:\s|\\{1,7}[nr])++"
-        r"(?P<key>(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)(?!: )"
-    ),
+    r"Private-Lines: \d{1,4}(?:\s|\\{1,7}[nr])++"
+    r"(?P<key>(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)(?!: )",
     lambda match: (*match.span("key"), "private-key"),
     ("Private-Lines: ",),
     (r"Private-Lines: [0-9]",),
@@ -68,16 +62,14 @@ def _find_password_of_url(match: re.Match[str]) -> Finding | None:
 
 
 _URL = Detector(
-    re.compile(
-        r"(?P<user>:(?://|\\/\\/)[^\s:/@\"'\\<>]{0,256}:)"
-        r"(?P<password>[^\s@/\"'\\]{1,256}|[^\s@\"'\\/]{0,64}/[^\s@\"'\\]{1,190})@(?=[A-Za-z0-9\[])"
-    ),
+    r"(?P<user>:(?://|\\/\\/)[^\s:/@\"'\\<>]{0,256}:)"
+    r"(?P<password>[^\s@/\"'\\]{1,256}|[^\s@\"'\\/]{0,64}/[^\s@\"'\\]{1,190})@(?=[A-Za-z0-9\[])",
     _find_password_of_url,
     ("://", ":\\/"),
     (r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@\"'\\]+@",),
 )
 _URL_USER = Detector(
-    re.compile(r":(?://|\\/\\/)(?P<token>[A-Za-z0-9_~.-]{16,256}+)@(?=[A-Za-z0-9\[])"),
+    r":(?://|\\/\\/)(?P<token>[A-Za-z0-9_~.-]{16,256}+)@(?=[A-Za-z0-9\[])",
     lambda match: (*match.span("token"), "token") if is_random(match["token"]) else None,
     ("://", ":\\/"),
     (r":(?://|\\/\\/)[A-Za-z0-9_~.-]{16}[A-Za-z0-9_~.-]*@",),
@@ -120,10 +112,8 @@ def _find_credentials(match: re.Match[str]) -> Finding | None:
 
 
 _HEADER = Detector(
-    re.compile(
-        rf"(?P<scheme>{spellings('bearer', 'basic', 'token')})"
-        r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})"
-    ),
+    rf"(?P<scheme>{spellings('bearer', 'basic', 'token')})"
+    r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})",
     _find_credentials,
     screen=(
         r"(?:bearer|Bearer|BEARER|token|Token|TOKEN)SPACE+[A-Za-z0-9._~+/-]{16}",
@@ -144,11 +134,9 @@ def _find_other_scheme(match: re.Match[str]) -> Finding | None:
 
 
 _OTHER_SCHEME = Detector(
-    re.compile(
-        r"(?P<name>[aA]uthorization|AUTHORIZATION)[\"'\\\])]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}"
-        r"(?P<scheme>(?:[A-Za-z][A-Za-z0-9-]{1,20}\s{1,2})?)(?:(?:token|apikey|key)=[\"'\\]{0,4})?"
-        r"(?P<value>[A-Za-z0-9._~+/:-]{16,}+={0,2})"
-    ),
+    r"(?P<name>[aA]uthorization|AUTHORIZATION)[\"'\\\])]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}"
+    r"(?P<scheme>(?:[A-Za-z][A-Za-z0-9-]{1,20}\s{1,2})?)(?:(?:token|apikey|key)=[\"'\\]{0,4})?"
+    r"(?P<value>[A-Za-z0-9._~+/:-]{16,}+={0,2})",
     _find_other_scheme,
     ("uthorization", "UTHORIZATION"),
     (
@@ -178,10 +166,8 @@ def _find_cookie(match: re.Match[str]) -> Finding | None:
 
 
 _COOKIE = Detector(
-    re.compile(
-        r"(?:[cC]ookie|COOKIE|(?<=\s)-b)[\"'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}[\"'\\]{0,4}"
-        r"(?P<pairs>[\w.%-]{1,80}=[^\s;\"'\\]{0,4096}+(?:; ?[\w.%-]{1,80}(?:=[^\s;\"'\\]{0,4096}+)?+){0,60}+)"
-    ),
+    r"(?:[cC]ookie|COOKIE|(?<=\s)-b)[\"'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}[\"'\\]{0,4}"
+    r"(?P<pairs>[\w.%-]{1,80}=[^\s;\"'\\]{0,4096}+(?:; ?[\w.%-]{1,80}(?:=[^\s;\"'\\]{0,4096}+)?+){0,60}+)",
     _find_cookie,
     ("ookie", "OOKIE", "-b"),
     (
@@ -208,10 +194,8 @@ def _find_user(match: re.Match[str]) -> Finding | None:
 
 
 _USER = Detector(
-    re.compile(
-        r"(?<=[\s\"'])(?:-u|-U|-a|--user|--proxy-user|--auth)[\s=\"'\\,]{0,6}[^\s:\"'\\/]{1,64}:"
-        r"(?P<secret>[^\s\"'\\]{3,128}+)"
-    ),
+    r"(?<=[\s\"'])(?:-u|-U|-a|--user|--proxy-user|--auth)[\s=\"'\\,]{0,6}[^\s:\"'\\/]{1,64}:"
+    r"(?P<secret>[^\s\"'\\]{3,128}+)",
     _find_user,
     ("-u", "-U", "-a", "-user", "--auth"),
     (
@@ -239,29 +223,23 @@ _TOOLS = (
 _ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z", "rar", "7za")
 """Tools that take `-pPASSWORD` as one word. After `mysql -p`, a separate word is a database."""
 _OPTION = Detector(
-    re.compile(
-        rf"\b(?:{'|'.join(map(re.escape, _TOOLS))})\b(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
-        r"(?: -[paPwkK][ =]|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)"
-    ),
+    rf"\b(?:{'|'.join(map(re.escape, _TOOLS))})\b(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
+    r"(?: -[paPwkK][ =]|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)",
     _find_option,
     cues=(rf"\b(?:{'|'.join(_TOOLS)})\b",),
     screen=(r"(?: -[paPwkK](?:[ =][\"']?)?|pass:)[^\s\"'\\;|]*[0-9!@#$%^&*]",),
 )
 _ATTACHED = Detector(
-    re.compile(
-        rf"\b(?:{'|'.join(_ATTACHING)})(?:(?! -p[^ =])[^\n|;]){{0,160}}+ -p(?P<quote>[\"']?)"
-        r"(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s=\"'\\;|][^\s\"'\\;|]{3,127}+)"
-    ),
+    rf"\b(?:{'|'.join(_ATTACHING)})(?:(?! -p[^ =])[^\n|;]){{0,160}}+ -p(?P<quote>[\"']?)"
+    r"(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s=\"'\\;|][^\s\"'\\;|]{3,127}+)",
     _find_option,
     cues=(rf"\b(?:{'|'.join(_ATTACHING)})",),
 )
 
 _KIND = r"live|test|prod|sk|rk|key|token|tok|secret|pat|api|auth|access|svc|cred|priv|pwd"
 _PREFIXED = Detector(
-    re.compile(
-        rf"(?<![A-Za-z0-9])(?P<prefix>(?:[A-Za-z][A-Za-z0-9]{{0,15}}[_-]){{0,3}}(?:{_KIND})[_-])"
-        r"(?P<body>[A-Za-z0-9]{24,512}+)(?![A-Za-z0-9_-])"
-    ),
+    rf"(?<![A-Za-z0-9])(?P<prefix>(?:[A-Za-z][A-Za-z0-9]{{0,15}}[_-]){{0,3}}(?:{_KIND})[_-])"
+    r"(?P<body>[A-Za-z0-9]{24,512}+)(?![A-Za-z0-9_-])",
     lambda match: (*match.span(), "key") if _is_foreign_key(match) else None,
     screen=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{16}}",),
     cues=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
@@ -280,11 +258,9 @@ def _find_paired(match: re.Match[str]) -> Finding | None:
 
 
 _PAIRED = Detector(
-    re.compile(
-        r"(?:(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
-        r"|(?:getConnection|mysqli?_p?connect|new\s(?:mysqli|PDO)|\.connect|imap_open|ldap_bind|ftp_login|ssh2_auth_password|createConnection|newClient|NewClient)\(\s{0,4}[^,\n]{1,200},\s{0,4})"
-        r"\\{0,3}[\"'][^\"'\n\\]{1,64}\\{0,3}[\"']\s{0,4},\s{0,4}\\{0,3}[\"'](?P<secret>[^\"'\s\\]{6,128})\\{0,3}[\"']"
-    ),
+    r"(?:(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
+    r"|(?:getConnection|mysqli?_p?connect|new\s(?:mysqli|PDO)|\.connect|imap_open|ldap_bind|ftp_login|ssh2_auth_password|createConnection|newClient|NewClient)\(\s{0,4}[^,\n]{1,200},\s{0,4})"
+    r"\\{0,3}[\"'][^\"'\n\\]{1,64}\\{0,3}[\"']\s{0,4},\s{0,4}\\{0,3}[\"'](?P<secret>[^\"'\s\\]{6,128})\\{0,3}[\"']",
     _find_paired,
     ("uth", "ogin", "redential", "onnect", "PDO", "mysqli", "imap_open", "ldap_bind", "Client("),
     (
@@ -296,10 +272,8 @@ _PAIRED = Detector(
 """Finds a user and a password in a call: `login("bob", "…")`."""
 
 _PIPED = Detector(
-    re.compile(
-        r"(?:echo|printf)\s{1,2}(?:-n\s)?[\"']?(?P<secret>[^\s\"'\\|]{6,128})[\"']?\s{0,2}\|\s{0,2}"
-        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd|vercel env add|gh secret set|wrangler secret put|--with-token|token-stdin|passwd --stdin|-stdin|cryptsetup|openssl enc|docker secret create|podman secret create|kubeseal)"
-    ),
+    r"(?:echo|printf)\s{1,2}(?:-n\s)?[\"']?(?P<secret>[^\s\"'\\|]{6,128})[\"']?\s{0,2}\|\s{0,2}"
+        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd|vercel env add|gh secret set|wrangler secret put|--with-token|token-stdin|passwd --stdin|-stdin|cryptsetup|openssl enc|docker secret create|podman secret create|kubeseal)",
     _find_paired,
     (
         "-stdin", "sudo -S", "chpasswd", "env add", "secret ", "--with-token", "cryptsetup",
@@ -310,12 +284,10 @@ _PIPED = Detector(
     ),
 )  # fmt: skip
 _POSITIONAL = Detector(
-    re.compile(
-        r"(?:(?:sqlplus|expdp|impdp|sqlldr|rman\starget)\s(?:-\w+\s){0,3}[\"']?[^\s/@\"']{1,40}/(?=[^\s@\"'\\]{3,64}@)|jdbc:oracle:\w{2,6}:[\w$#]{1,40}/(?=[^\s@]{3,64}@)"
+    r"(?:(?:sqlplus|expdp|impdp|sqlldr|rman\starget)\s(?:-\w+\s){0,3}[\"']?[^\s/@\"']{1,40}/(?=[^\s@\"'\\]{3,64}@)|jdbc:oracle:\w{2,6}:[\w$#]{1,40}/(?=[^\s@]{3,64}@)"
         r"|htpasswd\s(?:-\w+\s){0,3}-\w*b\w*\s(?:-\w+\s){0,3}[^\s-]\S{0,127}\s\S{1,64}\s"
         r"|net user\s\S{1,64}\s(?!/)|rabbitmqctl\s(?:add_user|change_password)\s\S{1,64}\s)"
-        r"[\"']?(?P<secret>[^\s@\"'\\]{3,64})"
-    ),
+        r"[\"']?(?P<secret>[^\s@\"'\\]{3,64})",
     lambda match: (
         (*match.span("secret"), "password") if not match["secret"].startswith(_TEMPLATE) else None
     ),
@@ -331,10 +303,8 @@ _POSITIONAL = Detector(
 """Finds passwords that are positional arguments of commands."""
 
 _PGPASS = Detector(
-    re.compile(
-        r"(?<![^\s\"'\\`])[\w.*-]{1,128}:(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w.*@-]{1,64}:"
-        r"(?P<secret>[^\s\"'\\]{6,128})"
-    ),
+    r"(?<![^\s\"'\\`])[\w.*-]{1,128}:(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w.*@-]{1,64}:"
+    r"(?P<secret>[^\s\"'\\]{6,128})",
     _find_paired,
     (":5432:", ":5433:", ":6432:", ":*:"),
     (r":(?:5432|5433|6432|\*):[A-Za-z0-9_*\x80-\xff-]+:[A-Za-z0-9_.*@\x80-\xff-]+:",),
@@ -357,10 +327,8 @@ def _find_login(match: re.Match[str]) -> Finding | None:
 
 
 _LOGIN = Detector(
-    re.compile(
-        r"(?<![\w/:.@$%+-])(?P<user>[A-Za-z][\w.-]{1,40}):(?P<secret>[^\s:@/\"'\\<>(){},;`]{6,64})@"
-        r"(?P<host>\d{1,3}(?:\.\d{1,3}){3}|(?:tcp|unix)\(|[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40}){0,6}\.[a-z]{2,12})(?![\w@])?"
-    ),
+    r"(?<![\w/:.@$%+-])(?P<user>[A-Za-z][\w.-]{1,40}):(?P<secret>[^\s:@/\"'\\<>(){},;`]{6,64})@"
+    r"(?P<host>\d{1,3}(?:\.\d{1,3}){3}|(?:tcp|unix)\(|[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40}){0,6}\.[a-z]{2,12})(?![\w@])?",
     _find_login,
     ("@",),
     (
@@ -370,10 +338,8 @@ _LOGIN = Detector(
 )
 """Finds a user and a password before a host, without a scheme: `bob:…@10.0.0.5`."""
 _LISTED = Detector(
-    re.compile(
-        r"(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?:\sfor\s[\w.-]{1,40})?(?:\s(?:is|are|was)|\s?[:=])\s{1,2}[`\"']?[\w.@+-]{2,64}\s?[/:|]\s?"
-        r"(?P<secret>[^\s\"'`\\/|]{6,64})(?=[\s\"'`\\]|\Z)"
-    ),
+    r"(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?:\sfor\s[\w.-]{1,40})?(?:\s(?:is|are|was)|\s?[:=])\s{1,2}[`\"']?[\w.@+-]{2,64}\s?[/:|]\s?"
+    r"(?P<secret>[^\s\"'`\\/|]{6,64})(?=[\s\"'`\\]|\Z)",
     lambda match: (
         (*match.span("secret"), "password")
         if is_password(match["secret"]) and any(map(str.isdigit, match["secret"]))
@@ -386,10 +352,8 @@ _LISTED = Detector(
 )
 """Finds a user and a password in a sentence: `creds: bob / …`."""
 _ENCODED_PAIR = Detector(
-    re.compile(
-        r"(?<![A-Za-z0-9-])_?auth[\"'\\]{0,8}\s{0,4}[:=]\s{0,4}[\"'\\]{0,8}"
-        r"(?P<secret>[A-Za-z0-9+/]{8,512}+={0,2})"
-    ),
+    r"(?<![A-Za-z0-9-])_?auth[\"'\\]{0,8}\s{0,4}[:=]\s{0,4}[\"'\\]{0,8}"
+    r"(?P<secret>[A-Za-z0-9+/]{8,512}+={0,2})",
     lambda match: (*match.span("secret"), "basic") if _holds_text_pair(match["secret"]) else None,
     ("auth",),
     (r"auth[\"'\\]*SPACE*[:=]SPACE*[\"'\\]*[A-Za-z0-9+/]{8}",),
@@ -410,9 +374,7 @@ def _is_of_web_key(match: re.Match[str]) -> bool:
 
 
 _JWK = Detector(
-    re.compile(
-        rf"{_QUOTE}(?P<name>d|p|q|dp|dq|qi|k){_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{WORD}{{21,700}}+)(?={_QUOTE})"
-    ),
+    rf"{_QUOTE}(?P<name>d|p|q|dp|dq|qi|k){_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{WORD}{{21,700}}+)(?={_QUOTE})",
     lambda match: (*match.span("secret"), "private-key") if _is_of_web_key(match) else None,
     screen=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:SPACE*\\*[\"'][A-Za-z0-9_-]{20}",),
     cues=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:",),

@@ -13,11 +13,10 @@ _MAX_ROWS = 20_000
 _CELL = r"[\"']?[A-Za-z_][\w .-]{0,40}[\"']?"
 _PIPED = r"[\w \"'./*`-]{0,40}"
 _END = r"(?:\r?\n|(?:\\{1,3}r)?\\{1,3}n)"
-_HEADER = re.compile(
-    rf"(?:^|(?<=\\n)|(?<=[\"'`]))(?:(?P<head>{_CELL}(?P<between>[,;\t]){_CELL}(?:(?P=between){_CELL}){{0,60}})(?P<end>{_END})"
+_HEADER = (
+    rf"(?m:(?:^|(?<=\\n)|(?<=[\"'`]))(?:(?P<head>{_CELL}(?P<between>[,;\t]){_CELL}(?:(?P=between){_CELL}){{0,60}})(?P<end>{_END})"
     # In Markdown and output of database clients, a line of dashes follows.
-    rf"|(?P<piped>{_PIPED}\|{_PIPED}(?:\|{_PIPED}){{0,60}})(?P<after>{_END})(?=[ |:+]{{0,8}}--))",
-    re.MULTILINE,
+    rf"|(?P<piped>{_PIPED}\|{_PIPED}(?:\|{_PIPED}){{0,60}})(?P<after>{_END})(?=[ |:+]{{0,8}}--)))"
 )
 _AROUND_CELL = " \t\r\"'`*\\"
 _RULE = re.compile(r"[-=+:| \t]+")
@@ -79,8 +78,11 @@ def _names_secret(name: str) -> bool:
 
 
 _KEYWORD = re.compile(KEYWORD_PATTERN)
-_INSERT = re.compile(
-    r"\((?P<names>[\w\s,.`\"\[\]\\]{3,600})\)\s{0,20}(?:VALUES|values|Values)\s{0,20}(?P<rows>\((?:[^()\n]|\n(?=\s{0,40}\()){3,4000}\)(?:,\s{0,20}\([^()\n]{3,4000}\)){0,500})"
+_INSERT = (
+    r"\((?P<names>[\w\s,.`\"\[\]\\]{3,600})\)"
+    r"\s{0,20}(?:VALUES|values|Values)\s{0,20}"
+    r"(?P<rows>\((?:[^()\n]|\n(?=\s{0,40}\()){3,4000}\)"
+    r"(?:,\s{0,20}\([^()\n]{3,4000}\)){0,500})"
 )
 _TUPLE = re.compile(r"\((?P<cells>[^()]*)\)")
 _LITERAL = re.compile(r"\\*'(?P<value>[^']*?)\\*'|[^,'\s][^,']*")

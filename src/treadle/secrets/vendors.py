@@ -357,14 +357,14 @@ def _by_prefix(family: Family) -> Detector:
             return None
         return match.start(), match.start("body") + len(body), family.kind
 
-    return Detector(re.compile(f"(?:{starts})(?P<body>{family.pattern})"), find, family.prefixes)
+    return Detector(f"(?:{starts})(?P<body>{family.pattern})", find, family.prefixes)
 
 
 def _by_form(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
     """Return a detector for keys with a form of their own instead of a prefix."""
     joined = "" if hints[0].endswith("-") else ".-"  # a key may follow a dash or a dot
     return Detector(
-        re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
+        rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])",
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
         hints,
         (screen,),
