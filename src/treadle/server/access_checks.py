@@ -1,10 +1,10 @@
 """Checks that the sender of a request may use its route. `access` declares what routes need."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.exceptions import WebSocketException
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
@@ -19,7 +19,8 @@ from treadle.server.request_identity import identity_or_none, set_action
 
 _POLICY_VIOLATION = 1008
 
-_Needs = Mapping[tuple[Callable[..., Any], str], Need]
+RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
+"""The function of a FastAPI route that answers a request."""
 
 
 class NotAllowedError(PathRefusedError):
@@ -29,32 +30,44 @@ class NotAllowedError(PathRefusedError):
 def check_access(app: FastAPI, public: Collection[BaseRoute]) -> None:
     """Check each request to a route of `app`, except for the routes in `public`.
 
-    For routes of FastAPI, the dependency `require_access` does this, so `app` must have this
-    dependency. Other routes are wrapped.
+    Routes of FastAPI check their requests themselves: HTTP routes in `CheckedRoute`, WebSockets
+    with the dependency `require_socket_access`. Other routes are wrapped.
     """
-    needs: dict[tuple[Callable[..., Any], str], Need] = {}
-    for context in iter_route_contexts(app.router.routes):
-        endpoint, declared = context.endpoint, ACCESS.get(context.path or "", {})
-        for method in context.methods or {SOCKET}:
-            if endpoint is not None and (need := declared.get(method)) is not None:
-                needs[endpoint, method] = need
-    app.state.needs = needs
+    app.router.route_class = CheckedRoute
     for route in app.router.routes:
-        if type(route) is Route and route not in public:
-            route.app = _Checked(route.app, ACCESS.get(route.path, {}))
+        if isinstance(route, CheckedRoute) or route in public:
+            continue
+        if isinstance(route, APIWebSocketRoute):
+            checks = [each.dependency for each in route.dependencies]
+            if require_socket_access in checks:
+                continue
+        if type(route) is not Route:
+            raise TypeError(f"The route {route!r} does not check its requests.")
+        route.app = _Checked(route.app, ACCESS.get(route.path, {}))
 
 
-async def require_access(connection: HTTPConnection) -> None:
-    """Raise NotAllowedError if the sender of the request may not use its route."""
+class CheckedRoute(APIRoute):
+    """A route of FastAPI that checks who sends a request, before it reads the body."""
+
+    def get_route_handler(self) -> RouteHandler:
+        """Return the function that answers a request to this route."""
+        handle = super().get_route_handler()
+        needs = ACCESS.get(self.path, {})
+
+        async def checked(request: Request) -> Response:
+            _require(request.scope, needs.get(request.method))
+            return await handle(request)
+
+        return checked
+
+
+async def require_socket_access(connection: HTTPConnection) -> None:
+    """Raise WebSocketException if the sender may not open a WebSocket at its route."""
     scope = connection.scope
-    needs: _Needs = connection.app.state.needs
-    method = scope["method"] if scope["type"] == "http" else SOCKET
     try:
-        _require(scope, needs.get((scope["endpoint"], method)))
+        _require(scope, ACCESS.get(scope["route"].path, {}).get(SOCKET))
     except NotAllowedError as error:
-        if scope["type"] == "websocket":
-            raise WebSocketException(_POLICY_VIOLATION, error.message) from error
-        raise
+        raise WebSocketException(_POLICY_VIOLATION, error.message) from error
 
 
 class _Checked:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -19,27 +19,26 @@ from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.database.address import DEFAULT_PROJECT
-from treadle.server.access_checks import check_access, require_access
+from treadle.server.access_checks import check_access
 from treadle.server.authentication import Authentication
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
-from treadle.server.current_project import ProjectServices, project_of_scope, require_repository
+from treadle.server.current_project import ProjectServices, project_of_scope
 from treadle.server.draining import Drain
-from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
+from treadle.server.errors import add_error_handlers
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.identity_services import IdentityServices, open_identity_services
 from treadle.server.mcp_endpoint import McpEndpoint
-from treadle.server.measures import API_PREFIX, OTLP_PREFIX, RequestMeasures, ServerMeasures
+from treadle.server.measures import RequestMeasures, ServerMeasures
 from treadle.server.oidc import open_oidc
-from treadle.server.openapi import document, operation_id
+from treadle.server.openapi import document
 from treadle.server.otlp_grpc import AdmittedExport, serve_grpc
 from treadle.server.project_place import ProjectPlace, find_place
 from treadle.server.projects import Projects
 from treadle.server.readiness import Readiness, checks_of
 from treadle.server.refusals import RefusedError, answer_refused
 from treadle.server.request_bodies import BodyLimit
-from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
     agent_conversations,
     agents,
@@ -95,11 +94,8 @@ _ROUTERS = (
     agent_conversations.router, views.router,
     providers.router, models.router, effective_settings.router, retention.router,
     tool_statistics.router, identity.router, sign_in.router,
+    probes.router, sign_in.browser_routes, otlp.router, langfuse.router, traceloop.router,
 )  # fmt: skip
-_OF_REPOSITORY = (code.router, checks.router)
-"""Routers that a project without a repository refuses."""
-_SOCKETS = (front_ends.router, events.sockets)
-"""Routers with a WebSocket. `refuse_wrong_parameters` accepts only HTTP requests."""
 
 
 def create_app(
@@ -138,10 +134,7 @@ def create_app(
         docs_url=None,  # FastAPI's two documentation pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
-        generate_unique_id_function=operation_id,
-        default_response_class=AsciiJsonResponse,
         lifespan=_lifespan(root, loaded, env, services=services, grpc=grpc, measures=measures),
-        dependencies=[Depends(require_access)],
     )
     app.state.downloads = credentials.downloads
     app.state.drain = Drain()
@@ -151,21 +144,11 @@ def create_app(
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     app.add_exception_handler(RefusedError, answer_refused)
-    api = APIRouter(prefix=API_PREFIX, responses=ERRORS)
-    for router in _ROUTERS:
-        checked = [] if router in _SOCKETS else [Depends(refuse_wrong_parameters)]
-        if router in _OF_REPOSITORY:
-            checked.append(Depends(require_repository))
-        api.include_router(router, dependencies=checked)
-    app.include_router(api)
-    app.include_router(probes.router, responses=ERRORS)
-    app.include_router(sign_in.browser_routes)
-    app.include_router(otlp.router, prefix=OTLP_PREFIX)
-    for router in (langfuse.router, traceloop.router):
-        app.include_router(router)
     # The gateway's routes are first in the list, since each route before them would delay every
     # gateway call by microseconds.
     app.router.routes[:0] = gateway_routes()
+    for router in _ROUTERS:
+        app.router.routes.extend(router.routes)
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     own = [route for route in app.router.routes if isinstance(route, Route)]
     templates: dict[object, str] = {route.endpoint: route.path_format for route in own}

@@ -75,13 +75,11 @@ def _response(
     return AsciiJsonResponse(to_json(ErrorAnswer(error)), status_code=status, headers=headers)
 
 
-def refuse_wrong_parameters(request: Request) -> None:
+def refuse_wrong_parameters(request: Request, route: APIRoute) -> None:
     """Raise UsageError for an unknown query parameter, or a repeated single-value parameter.
 
     A repeated parameter is an error, since only its last value would have an effect.
     """
-    route = request.scope["route"]
-    assert isinstance(route, APIRoute)
     known = _parameters(route) | {"token": str}
     counts = Counter(name for name, _ in request.query_params.multi_items())
     for name, count in counts.items():

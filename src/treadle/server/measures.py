@@ -24,8 +24,6 @@ from treadle.server.built_page import is_of_page
 from treadle.spans.ingest_measures import IngestMeasures
 from treadle.traces.retention import RetentionMeasures
 
-API_PREFIX = "/api/v1"
-OTLP_PREFIX = "/v1"
 COMPLETED = "completed"
 """The outcome of a successful tool call. The outcome of a failed call is the kind of failure."""
 
@@ -123,14 +121,10 @@ class RequestMeasures:
         """
         route = scope.get("route")
         if isinstance(route, APIRoute):
-            path = scope["path"]
-            prefix = next((each for each in _PREFIXES if path.startswith(f"{each}/")), "")
-            return prefix + route.path_format
+            return route.path_format
         template = self._templates.get(scope.get("endpoint"))
         return template or ("page" if is_of_page(scope["path"]) else OTHER)
 
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_PREFIXES = (API_PREFIX, OTLP_PREFIX)
-"""The prefixes of the routers. FastAPI leaves them out of the path of a route."""

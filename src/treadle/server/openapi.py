@@ -5,7 +5,7 @@ writes its JSON. Schemas are built when a client requests the document, because 
 need it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +29,7 @@ from typing_extensions import TypedDict
 from treadle.json_values import JsonField, JsonMember, is_record, json_members, to_json
 
 if TYPE_CHECKING:
+    from fastapi._compat import ModelField
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
@@ -79,11 +80,23 @@ else:
             return Annotated[Any, DocumentedAs(kind)]
 
 
+class _DocumentedResponse(dict[str, Any]):
+    """What FastAPI documents about a response, and the type of the JSON in its body.
+
+    The type is not the entry `model`, because FastAPI would build a validator for it, once for each
+    route that has the response.
+    """
+
+    def __init__(self, kind: Any, **more: Any) -> None:
+        super().__init__(more)
+        self.kind = kind
+
+
 def json_responses(
     kind: Any, status: int | str = 200, **more: Any
 ) -> dict[int | str, dict[str, Any]]:
     """Return the argument `responses` of a route whose response contains the JSON of `kind`."""
-    return {status: {"model": Annotated[Any, DocumentedAs(kind)], **more}}
+    return {status: _DocumentedResponse(kind, **more)}
 
 
 @cache
@@ -180,6 +193,9 @@ def document(app: FastAPI) -> dict[str, Any]:
     FastAPI documents the data of an event stream as text. It documents the JSON errors of such a
     route as an event stream.
     """
+    for route in app.routes:
+        if isinstance(route, APIRoute):
+            route.response_fields = dict(_response_fields(route))
     openapi = FastAPI.openapi(app)
     for path in openapi["paths"].values():
         for operation in path.values():
@@ -190,6 +206,16 @@ def document(app: FastAPI) -> dict[str, Any]:
                     media_type = "text/event-stream" if status[0] == "2" else "application/json"
                     answer["content"][media_type] = stream
     return openapi
+
+
+def _response_fields(route: APIRoute) -> Iterator[tuple[int | str, "ModelField"]]:
+    from fastapi.utils import create_model_field
+
+    for status, response in route.responses.items():
+        if isinstance(response, _DocumentedResponse):
+            written = Annotated[Any, DocumentedAs(response.kind)]
+            name = f"Response_{status}_{route.unique_id}"
+            yield status, create_model_field(name, written, mode="serialization")
 
 
 def operation_id(route: APIRoute) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.responses import OffsetPagination, json_response
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.session import Conversation, ConversationSummary, Entry, Kind
 from treadle.session.conversation import MessageState
@@ -176,7 +177,7 @@ def _answer(replies: Sequence[AssistantMessage], results: dict[CallKey, ToolMess
     return replies[-1].text or ""
 
 
-router = APIRouter(prefix="/agents/conversations", tags=["agents"])
+router = api_router("/agents/conversations", "agents")
 
 
 @dataclass(frozen=True, slots=True)

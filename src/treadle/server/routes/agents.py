@@ -2,17 +2,18 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel
 
 from treadle.agents.definitions import Origin
 from treadle.errors import NotFoundError
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import api_router
 from treadle.server.turn_json import Ask, TurnAnswer, start_question, turn_answer
 from treadle.session import Kind
 from treadle.ui.state import Change
 
-router = APIRouter(prefix="/agents", tags=["agents"])
+router = api_router("/agents", "agents")
 
 
 class ListedAgent(BaseModel):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.permissions import Choice, Permissions
@@ -17,8 +17,9 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.request_identity import describe_action
 from treadle.server.responses import Taken
+from treadle.server.routers import api_router
 
-router = APIRouter(prefix="/approvals", tags=["approvals"])
+router = api_router("/approvals", "approvals")
 
 
 class Scope(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Depends, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,12 +15,13 @@ from treadle.app.conversation_answers import Failure
 from treadle.checks.model import Check, CheckRun
 from treadle.errors import TreadleError
 from treadle.json_values import JsonField, to_json
-from treadle.server.current_project import CurrentServer
+from treadle.server.current_project import CurrentServer, require_repository
 from treadle.server.openapi import JsonOf, json_responses
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.tools.approvals.question import Program
 
-router = APIRouter(prefix="/checks", tags=["checks"])
+router = api_router("/checks", "checks", dependencies=[Depends(require_repository)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.code_exploration import (
@@ -21,13 +21,14 @@ from treadle.app.completion import Completion, complete
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import SourceRange
-from treadle.server.current_project import CurrentServer
+from treadle.server.current_project import CurrentServer, require_repository
 from treadle.server.openapi import JsonOf, json_responses
+from treadle.server.routers import api_router
 from treadle.server.routes.tools import answer
 from treadle.server.state import ServerState
 from treadle.toolbox.code.request_code_context import CodeContextResult
 
-router = APIRouter(prefix="/code", tags=["code"])
+router = api_router("/code", "code", dependencies=[Depends(require_repository)])
 
 
 class _CodeQuery(BaseModel):

@@ -3,15 +3,15 @@
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 
 from treadle.config.effective_settings import described
 from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import FILE_NAME, config_paths
 from treadle.server.current_project import Configured
+from treadle.server.routers import api_router
 
-router = APIRouter(prefix="/settings", tags=["settings"])
+router = api_router("/settings", "settings")
 
 
 class ValueOrigin(BaseModel):

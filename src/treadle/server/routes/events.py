@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, WebSocket
+from fastapi import Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
@@ -18,10 +18,11 @@ from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import json_responses
 from treadle.server.request_identity import CurrentIdentity
+from treadle.server.routers import api_router, socket_router
 from treadle.server.state import ServerState
 
-router = APIRouter(tags=["events"])
-sockets = APIRouter(tags=["events"])
+router = api_router("", "events")
+sockets = socket_router()
 
 _SIGN_OF_LIFE_SECONDS = 15
 """The number of seconds without an event after which the server sends a keep-alive message.

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query
+from fastapi import Body, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from treadle.clock import SystemClock
@@ -33,11 +33,12 @@ from treadle.experiments.service import (
 )
 from treadle.server.current_project import CurrentServer, Running
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 from treadle.server.running_batches import RunningBatches
 from treadle.server.state import ServerState
 from treadle.traces.query import parse_query
 
-router = APIRouter(prefix="/experiments", tags=["experiments"])
+router = api_router("/experiments", "experiments")
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from treadle.diagnosis.detectors import Finding, Kind, Severity
@@ -18,10 +18,11 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
+from treadle.server.routers import api_router
 from treadle.server.routes.experiments import OpenedExperiments
 from treadle.server.routes.traces import Filter
 
-router = APIRouter(tags=["traces"])
+router = api_router("", "traces")
 
 
 class FaultsQuery(Filter):

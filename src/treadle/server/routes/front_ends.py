@@ -6,15 +6,16 @@ import json
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, WebSocket
+from fastapi import Path, WebSocket
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.errors import TreadleError, UsageError
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import socket_router
 from treadle.tools.external import Connection, ToolDefinition, message_json, receive
 
-router = APIRouter(prefix="/front_ends", tags=["front ends"])
+router = socket_router("/front_ends")
 
 _POLICY_VIOLATION = 1008
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -27,6 +27,7 @@ from treadle.server.held_calls import HeldCall, HeldDecision, HeldSummary, decid
 from treadle.server.identity_services import IdentityServices
 from treadle.server.other_servers import OtherServers
 from treadle.server.request_identity import identity_of
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 
 _METHODS = ["GET", "POST", "DELETE"]
@@ -91,7 +92,7 @@ def gateway_routes() -> list[Route]:
     return [Route(path, _Calls(), methods=_METHODS, include_in_schema=False) for path in PATHS]
 
 
-router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
+router = api_router("/breakpoints", "breakpoints")
 
 
 def _valid(text: str) -> str:

@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import asdict
 from typing import Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
 from treadle import __version__
 from treadle.server.current_project import Configured, CurrentServer, OpenedGateway
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 
-router = APIRouter(tags=["health"])
+router = api_router("", "health")
 
 
 class IndexHealth(BaseModel):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.identity.identity import Proof, Role
@@ -12,8 +12,9 @@ from treadle.server.authentication import client_address
 from treadle.server.identity_services import CurrentIdentityServices
 from treadle.server.openapi import JsonOf
 from treadle.server.request_identity import CurrentIdentity, session_of
+from treadle.server.routers import api_router
 
-router = APIRouter(prefix="/identity", tags=["identity"])
+router = api_router("/identity", "identity")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ makes a client stop or repeat its exports.
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 from pydantic import AliasChoices, BaseModel, Field
 
 from treadle.errors import UsageError
 from treadle.server.current_project import CurrentServer
 from treadle.server.responses import AsciiJsonResponse
+from treadle.server.routers import plain_router
 from treadle.server.routes import otlp
 from treadle.server.uploaded_media import langfuse_id
 
-router = APIRouter(prefix="/api/public", include_in_schema=False)
+router = plain_router("/api/public", include_in_schema=False)
 router.add_api_route("/otel/v1/traces", otlp.traces, methods=["POST"], response_class=Response)
 
 _NO_SCORES = "Treadle does not store scores."

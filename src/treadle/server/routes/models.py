@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.model_catalog import ModelList, PriceAnswer, explain_price, model_catalog
@@ -14,8 +14,9 @@ from treadle.config.user_file import SavedSetting, save_setting
 from treadle.llm.vendors import Vendor, model_vendors
 from treadle.server.current_project import Configured, CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 
-router = APIRouter(tags=["settings"])
+router = api_router("", "settings")
 
 
 class PriceQuery(BaseModel):

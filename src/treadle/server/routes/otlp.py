@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from treadle.errors import StoreError, TreadleError
 from treadle.server.current_project import CurrentServer
@@ -17,6 +17,7 @@ from treadle.server.identity_services import limits_of
 from treadle.server.key_limits import LimitReachedError, span_count
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
 from treadle.server.request_identity import identity_of
+from treadle.server.routers import plain_router
 from treadle.spans.ingest import Decode, IngestQueue
 from treadle.spans.otlp import (
     LOGS,
@@ -36,7 +37,7 @@ from treadle.spans.otlp.metrics import DeclinedMetrics
 from treadle.spans.span_batch import ExportReport
 from treadle.spans.span_writer import StoreBusyError
 
-router = APIRouter(tags=["otlp"])
+router = plain_router("/v1", tags=["otlp"])
 
 _INVALID_ARGUMENT, _RESOURCE_EXHAUSTED, _UNAVAILABLE = 3, 8, 14
 """Error codes of `google.rpc.Code`."""

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from treadle.app.permissions import Permission, Permissions
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 
-router = APIRouter(prefix="/permissions", tags=["approvals"])
+router = api_router("/permissions", "approvals")
 
 
 @dataclass(frozen=True, slots=True)

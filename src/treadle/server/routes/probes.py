@@ -7,17 +7,20 @@ identity of the default project.
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Response
+from fastapi import Depends, HTTPException, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import HTTPConnection
 
 from treadle.database.address import DEFAULT_PROJECT
 from treadle.server.draining import CurrentDrain
+from treadle.server.errors import ERRORS
 from treadle.server.metrics import MissingLibraryError, exposition, gauges_of
+from treadle.server.openapi import json_responses
 from treadle.server.readiness import Readiness
 from treadle.server.request_identity import CurrentIdentity, identity_or_none
+from treadle.server.routers import plain_router
 
-router = APIRouter(tags=["operations"])
+router = plain_router(tags=["operations"], responses=ERRORS)
 
 _NOT_READY = 503
 _NO_LIBRARY = 501
@@ -61,7 +64,7 @@ async def healthz() -> Alive:
     return Alive(ok=True)
 
 
-@router.get("/readyz", responses={_NOT_READY: {"model": Ready}})
+@router.get("/readyz", responses=json_responses(Ready, _NOT_READY))
 async def readyz(
     connection: HTTPConnection,
     response: Response,

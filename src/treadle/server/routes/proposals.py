@@ -4,7 +4,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
@@ -12,8 +12,9 @@ from treadle.app.proposals import ProposalService
 from treadle.edits.model import ProposalState
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 
-router = APIRouter(prefix="/proposals", tags=["proposals"])
+router = api_router("/proposals", "proposals")
 
 
 class Decision(BaseModel):

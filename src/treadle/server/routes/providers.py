@@ -6,7 +6,7 @@ No response contains an API key or a part of one.
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from treadle import secrets
@@ -25,9 +25,10 @@ from treadle.llm.provider_states import (
 from treadle.llm.saved_keys import KeyLocation
 from treadle.server.configuration import Configuration
 from treadle.server.current_project import Configured
+from treadle.server.routers import api_router
 from treadle.server.routes.effective_settings import ValueOrigin
 
-router = APIRouter(prefix="/providers", tags=["settings"])
+router = api_router("/providers", "settings")
 
 Name = Annotated[str, Path(min_length=1, max_length=100)]
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 
 from treadle.clock import SystemClock
@@ -11,6 +11,7 @@ from treadle.errors import UsageError
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
+from treadle.server.routers import api_router
 from treadle.server.routes.traces import Filter
 from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
@@ -19,7 +20,7 @@ from treadle.traces.store.queries.facets import COUNTED
 from treadle.traces.store.queries.run_pages import row_level_lists
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
 
-router = APIRouter(tags=["query"])
+router = api_router("", "query")
 
 _MAX_KEYS = 50
 """The maximum number of metadata keys in the list of fields."""

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from treadle.errors import UsageError
@@ -13,11 +13,12 @@ from treadle.secrets import Rule
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
+from treadle.server.routers import api_router
 from treadle.spans.redaction import RedactionPreview, preview_redaction
 from treadle.traces.query.parameters import SpanParameters
 from treadle.traces.span_stream import whole_spans
 
-router = APIRouter(prefix="/redaction", tags=["traces"])
+router = api_router("/redaction", "traces")
 
 
 class PreviewParameters(SpanParameters):

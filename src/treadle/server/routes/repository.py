@@ -1,12 +1,11 @@
 """The route that reports the git branch and the code index of the repository."""
 
-from fastapi import APIRouter
-
 from treadle.app.repository_state import RepositoryState, repository_state
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 
-router = APIRouter(tags=["health"])
+router = api_router("", "health")
 
 
 @router.get("/repository")

@@ -5,16 +5,17 @@ import time
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.config.quantities import age_us, size_bytes
 from treadle.errors import UsageError
 from treadle.server.current_project import Configured, CurrentServer
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.traces.store.results import HeldTraces
 
-router = APIRouter(prefix="/retention", tags=["settings"])
+router = api_router("/retention", "settings")
 
 
 class RetentionAnswer(BaseModel):

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.rewind import Rewinds
 from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router
 from treadle.session.rewinds import RewindScope
 
-router = APIRouter(prefix="/sessions/{session}/rewind", tags=["sessions"])
+router = api_router("/sessions/{session}/rewind", "sessions")
 
 
 class RewindRequest(BaseModel):

@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from treadle.events.changes import SpansDeleted
@@ -13,6 +13,7 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
 from treadle.server.request_identity import describe_action
 from treadle.server.responses import json_response
+from treadle.server.routers import api_router
 from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Rows, parse_query
 from treadle.traces.selection import (
@@ -25,7 +26,7 @@ from treadle.traces.selection import (
 )
 from treadle.traces.store.results import Deleted
 
-router = APIRouter(prefix="/selections", tags=["traces"])
+router = api_router("/selections", "traces")
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 _Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.choices import Choices
@@ -19,10 +19,11 @@ from treadle.server.attachment_bodies import CodeBody, code_of
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
+from treadle.server.routers import api_router
 from treadle.session import ConversationSummary
 from treadle.session.context_choices import ContextChoices
 
-router = APIRouter(prefix="/sessions", tags=["sessions"])
+router = api_router("/sessions", "sessions")
 
 
 @dataclass(frozen=True, slots=True)

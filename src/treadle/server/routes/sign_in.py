@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 
@@ -14,6 +14,7 @@ from treadle.server.authentication import client_address
 from treadle.server.identity_services import CurrentIdentityServices
 from treadle.server.oidc import CALLBACK, OidcClient, SignInAttempt, SignInError, SignInProblem
 from treadle.server.openapi import JsonOf
+from treadle.server.routers import api_router, plain_router
 
 _log = logging.getLogger(__name__)
 
@@ -23,8 +24,8 @@ START = "/sign-in/oidc"
 _COOKIE = "treadle_sign_in"
 _COOKIE_SECONDS = 600
 
-browser_routes = APIRouter(include_in_schema=False)
-router = APIRouter(prefix="/identity", tags=["identity"])
+browser_routes = plain_router(include_in_schema=False)
+router = api_router("/identity", "identity")
 
 
 @dataclass(frozen=True, slots=True)

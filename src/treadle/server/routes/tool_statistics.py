@@ -4,16 +4,17 @@ import asyncio
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import api_router
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.moments import Period, period_bounds, read_moment
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats
 
-router = APIRouter(prefix="/tools", tags=["tools"])
+router = api_router("/tools", "tools")
 
 
 class CallLatency(BaseModel):

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel
 
 from treadle.events import Outcome
 from treadle.events.types import HTTP_STATUS, ToolCallCompleted
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import api_router
 from treadle.tools.contract import ToolClass, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_content
 
-router = APIRouter(prefix="/tools", tags=["tools"])
+router = api_router("/tools", "tools")
 
 
 class ListedTool(BaseModel):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.download_tickets import DOWNLOADS
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.request_identity import CurrentIdentity
+from treadle.server.routers import api_router
 from treadle.server.routes.traces import Grouped, Sorting
 from treadle.traces.list_export import (
     ExportedList,
@@ -27,7 +28,7 @@ from treadle.traces.list_export import (
 from treadle.traces.query import read_grouping
 from treadle.traces.subjects import Subject, find_subject, traces_of
 
-router = APIRouter(prefix="/exports", tags=["traces"])
+router = api_router("/exports", "traces")
 
 _BYTES = 64 << 10
 _TEXT = {"schema": {"type": "string"}}

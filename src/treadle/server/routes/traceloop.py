@@ -4,14 +4,15 @@ import base64
 import binascii
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, Field
 
 from treadle.errors import UsageError
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import plain_router
 from treadle.server.uploaded_media import new_id
 
-router = APIRouter(prefix="/v2", include_in_schema=False)
+router = plain_router("/v2", include_in_schema=False)
 
 
 class _Announcement(BaseModel):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from pydantic import Field
 
 from treadle.app.comparison_candidates import ComparisonCandidates, comparison_candidates
@@ -24,6 +24,7 @@ from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses, object_type
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
+from treadle.server.routers import api_router
 from treadle.server.span_content import SpanContent, previewed_span, whole_span
 from treadle.server.state import ServerState
 from treadle.spans.span import Trace
@@ -56,7 +57,7 @@ from treadle.traces.store.results import (
 from treadle.traces.store.skeleton import Skeleton
 from treadle.traces.store.summary import Summary
 
-router = APIRouter(tags=["traces"])
+router = api_router("", "traces")
 
 _SHOWN_TYPES = ("image/", "audio/", "video/", "text/plain")
 """Media types that a browser may display, except SVG images, which can contain scripts."""

@@ -7,7 +7,7 @@ import asyncio
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.attachments import MAX_ATTACHMENTS
@@ -20,11 +20,12 @@ from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.other_servers import OtherServers
 from treadle.server.responses import Taken
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.server.turn_json import Begin, TurnAnswer, start_turn, turn_answer
 from treadle.spans.span_builder import call_span_id
 
-router = APIRouter(prefix="/turns", tags=["turns"])
+router = api_router("/turns", "turns")
 
 
 class PlanRequest(BaseModel):

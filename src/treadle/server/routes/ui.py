@@ -3,18 +3,19 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
 from treadle.server.current_project import CurrentServer
 from treadle.server.responses import Taken
+from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.ui.addresses import own_address
 from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, PageId, UiAnswer
 from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, UiState, View
 
-router = APIRouter(prefix="/ui", tags=["ui"])
+router = api_router("/ui", "ui")
 
 
 def _own(url: str) -> str:

@@ -7,13 +7,13 @@ change to the open pages.
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from treadle.server.current_project import CurrentServer
+from treadle.server.routers import api_router
 from treadle.ui.state import SavedView
 
-router = APIRouter(prefix="/views", tags=["ui"])
+router = api_router("/views", "ui")
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Screen = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_/-]{0,99}$")]
