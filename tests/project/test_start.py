@@ -1,5 +1,6 @@
 """The cost of a start, counted in modules, since wall time depends on the machine."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -24,6 +25,18 @@ NEEDLESS = HEAVY - {"sqlite3"} | {
     "treadle.config.loader",
 }  # fmt: skip
 """What a search of an up-to-date index does not need; most take 3 to 20 ms to load."""
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -70,3 +83,43 @@ def test_a_search_without_changes_imports_only_what_it_needs(
     assert "treadle.code.retrieval.lexical" in loaded
     assert ("treadle.code.graph.edges" in loaded) is (query == "calls")
     assert NEEDLESS & loaded == set()
+
+
+OPTIONAL = {
+    "authlib", "genai_prices", "grpc", "keyring", "nats", "numpy", "openai", "prometheus_client",
+    "psycopg", "pydantic.v1.main", "rich", "textual", "tree_sitter", "xllamacpp",
+}  # fmt: skip
+"""Libraries that a server loads when a setting, a request or a changed file needs them."""
+
+
+@pytest.mark.parametrize(("command", "most"), [("serve", 1190), ("mcp", 930)])
+def test_a_server_starts_without_optional_libraries(
+    tmp_path: Path, command: str, most: int
+) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / ".git").mkdir()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    env |= {"TREADLE_HOME": str(tmp_path / "home")}
+    arguments = [sys.executable, "-X", "importtime", "-m", "treadle", command]
+    options = ["--port", "0", "--json"] if command == "serve" else []
+    with (
+        (tmp_path / "imports").open("w", encoding="utf-8") as imports,
+        subprocess.Popen(
+            [*arguments, *options, "--repo", str(repository)], env=env, stderr=imports,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if command == "mcp":
+            process.stdin.write(json.dumps(INITIALIZE) + "\n")
+            process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        process.kill()
+    assert answer.get("type") == "ready" or answer["id"] == INITIALIZE["id"]
+    lines = (tmp_path / "imports").read_text("utf-8").splitlines()
+    loaded = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    assert "treadle.app.application" in loaded
+    assert OPTIONAL & loaded == set()
+    assert len(loaded) <= most
