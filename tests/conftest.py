@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -118,6 +119,16 @@ def _no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", guarded)
         patch.setattr(socket.socket, "connect_ex", guarded_ex)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _certificates_loaded_once() -> Iterator[None]:
+    """Share the trusted certificates: each HTTP client would load them in 30 ms."""
+    import httpcore2  # tests of the start-up time do not load it
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 

@@ -1,5 +1,6 @@
 """Runs the terminal of a small repository with a fake provider, without a real terminal."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from treadle.tui.app import TerminalApp
 from treadle.tui.conversation.items import OutcomeItem
 from treadle.tui.local_workbench import LocalWorkbench
 from treadle.tui.prompt.files import PromptFiles
+from treadle.tui.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,12 @@ async def running(
     clock: Clock | None = None,
     models: Sequence[str | Mapping[str, object]] = ("fake-model",),
     vendors: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
+    may_open: asyncio.Event | None = None,
 ) -> AsyncIterator[Terminal]:
     """Run the terminal in `folder / "repo"`, which is created if it does not exist.
 
-    The test leaves the block after all turns have ended.
+    The block begins when the repository is open. With `may_open`, the block begins at once, and
+    the repository opens after this event. The test leaves the block after all turns have ended.
     """
     root = folder / "repo"
     if not root.exists():
@@ -91,14 +95,23 @@ async def running(
             patch.setenv("TREADLE_BASE_URL", provider.base_url)
             patch.setenv("TREADLE_API_KEY", "key")
             settings = load(root, {"TREADLE_MODEL": "fake-model"}, {}).settings
+
+            @asynccontextmanager
+            async def opening() -> AsyncIterator[Workbench]:
+                if may_open is not None:
+                    await may_open.wait()
+                async with LocalWorkbench.open(root, settings) as workbench:
+                    yield workbench
+
             app = TerminalApp(
-                lambda: LocalWorkbench.open(root, settings),
+                opening,
                 choices=Choices(),
                 clock=clock,
                 prompt_files=PromptFiles.of(str(root)),
             )
             async with app.run_test(size=size, notifications=True) as pilot:
                 terminal = Terminal(app, pilot, provider, root)
-                await terminal.until(lambda: app.is_open)
+                if may_open is None:
+                    await terminal.until(lambda: app.is_open)
                 yield terminal
             await app.close_workbench()

@@ -1,5 +1,6 @@
 """How the terminal starts: from the command line, and in a real terminal."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -13,6 +14,8 @@ from tests.cli.command import INTERPRETER, Ran, treadle
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer
 from tests.tui.real_terminal import RealTerminal, terminal
+from tests.tui.terminal import running
+from treadle.tui.screens.permissions import PermissionsScreen
 
 _HEAVY = {"pydantic", "aiohttp", "openai", "numpy", "treadle.app.application", "treadle.llm"}
 """Modules that the first screen must not wait for."""
@@ -72,6 +75,39 @@ async def test_message_typed_before_the_first_screen_is_sent(repo: Path) -> None
     async with chat(repo, replies=(Answer("It adds."),), words=INTERPRETER) as screen:
         screen.type("early question\r")
         await screen.shows("> early question", "It adds.")
+        await quit_terminal(screen)
+
+
+async def test_command_that_replaces_a_waiting_one_waits_for_the_repository(
+    tmp_path: Path,
+) -> None:
+    may_open = asyncio.Event()
+    async with running(tmp_path, may_open=may_open) as screen:
+        await screen.enter("/permissions ")
+        await screen.enter("/permissions ")
+        may_open.set()
+        await screen.until(lambda: isinstance(screen.app.screen, PermissionsScreen))
+    assert screen.app.failure is None
+
+
+@pytest.mark.parametrize("command", ["", "/permissions ", "!ls"])
+async def test_quitting_before_the_repository_is_open_is_no_failure(
+    tmp_path: Path, command: str
+) -> None:
+    may_open = asyncio.Event()
+    async with running(tmp_path, may_open=may_open) as screen:
+        if command:
+            await screen.enter(command)
+        await screen.pilot.press("ctrl+q")
+        may_open.set()
+        await screen.until(lambda: screen.app.is_open)
+    assert screen.app.failure is None
+    assert screen.app.return_code == 0
+
+
+async def test_key_that_quits_before_the_repository_is_open_ends_normally(repo: Path) -> None:
+    async with chat(repo) as screen:
+        await screen.shows("╭")
         await quit_terminal(screen)
 
 

@@ -115,6 +115,14 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """Whether the repository is open."""
         return self._workbench.done()
 
+    async def opened(self) -> Workbench:
+        """Wait until the repository is open.
+
+        If the person quits first, the wait is cancelled, but the future must not be: the
+        repository may still open.
+        """
+        return await asyncio.shield(self._workbench)
+
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
         self.choose_theme(self.theme)
@@ -320,7 +328,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
     @work(exclusive=True, group="status")
     async def read_status(self) -> None:
         """Read the git branch and the permissions, whose changes no event reports."""
-        workbench, shown = await self._workbench, self.state.conversation_id
+        workbench, shown = await self.opened(), self.state.conversation_id
         with suppress(TreadleError):  # after an error, the status line keeps its earlier values
             self.status.branch = await workbench.branch()
             given = await workbench.permissions(shown)

@@ -1,6 +1,5 @@
 """The actions of the application about sources and traces of answers."""
 
-import asyncio
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from uuid import UUID
@@ -35,10 +34,13 @@ class ExplorationActions(App[None]):
     """A base class of the application. The application sets `state` and opens the workbench."""
 
     state: TranscriptState
-    _workbench: asyncio.Future[Workbench]
     area: PromptArea
     _clock: Clock
     _analyst_conversation: UUID | None = None
+
+    async def opened(self) -> Workbench:
+        """Wait until the repository is open."""
+        raise NotImplementedError
 
     def plan_sync(self) -> None:
         """Refresh the transcript soon."""
@@ -54,7 +56,7 @@ class ExplorationActions(App[None]):
 
         They are added to the item that shows the outcome of the turn.
         """
-        workbench = await self._workbench
+        workbench = await self.opened()
         try:
             final = await workbench.final(request_id)
         except TreadleError as error:
@@ -67,7 +69,7 @@ class ExplorationActions(App[None]):
     @work(exclusive=True, group="records")
     async def read_records(self) -> None:
         """Add the recorded usage, cost and sources to the turns of a loaded conversation."""
-        workbench, conversation_id = await self._workbench, self.state.conversation_id
+        workbench, conversation_id = await self.opened(), self.state.conversation_id
         if conversation_id is None:
             return
         try:
@@ -114,7 +116,7 @@ class ExplorationActions(App[None]):
         """Show a trace, and ask the analyst about it if the person wants that."""
         from treadle.tui.screens.trace import TraceScreen
 
-        screen = TraceScreen(await self._workbench, trace_id, span_id)
+        screen = TraceScreen(await self.opened(), trace_id, span_id)
         question = await self.push_screen_wait(screen)
         if question is not None:
             self.ask_analyst(question.about, None)
@@ -134,7 +136,7 @@ class ExplorationActions(App[None]):
 
         text = question or _QUESTION
         page = PageContext(trace_id=about.trace_id, span_id=about.span_id or None)
-        workbench = await self._workbench
+        workbench = await self.opened()
         try:
             started = await workbench.ask_analyst(
                 text,
@@ -161,7 +163,7 @@ class ExplorationActions(App[None]):
 
     @work
     async def _show_excerpt(self, item: Item, source: SourceRange) -> None:
-        workbench = await self._workbench
+        workbench = await self.opened()
         try:
             self.state.show_excerpt(item, source, await workbench.excerpt(source))
         except TreadleError as error:
@@ -195,7 +197,7 @@ class ExplorationActions(App[None]):
 
         Raises TreadleError if the file is missing or the editor fails.
         """
-        path = Path((await self._workbench).root) / source.file
+        path = Path((await self.opened()).root) / source.file
         with ExitStack() as stack:
             with suppress(SuspendNotSupported):  # a graphical editor needs no suspension
                 stack.enter_context(self.suspend())
@@ -207,7 +209,7 @@ class ExplorationActions(App[None]):
         """Search the code, and attach the chosen code to the prompt."""
         from treadle.tui.screens.search import SearchScreen
 
-        screen = SearchScreen(await self._workbench, self.edit_source, self._clock, query or "")
+        screen = SearchScreen(await self.opened(), self.edit_source, self._clock, query or "")
         found = await self.push_screen_wait(screen)
         if found is not None:
             self.area.prompt.insert_chip(found.attachment)

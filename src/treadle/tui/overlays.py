@@ -1,6 +1,5 @@
 """The actions of the application that open overlays about conversations."""
 
-import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from treadle.events.changes import ConversationChanged
 from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, SessionStarted
 from treadle.tui.exploration import ExplorationActions
 from treadle.tui.prompt.area import PromptArea
-from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:
     from treadle.app.context_plan import ContextPlan
@@ -45,10 +43,6 @@ class OverlayActions(ExplorationActions):
     def is_busy(self) -> bool:
         """Whether a turn runs or starts."""
         raise NotImplementedError
-
-    async def opened(self) -> Workbench:
-        """Wait until the repository is open."""
-        return await asyncio.shield(self._workbench)  # a cancelled worker must not cancel it
 
     @work
     async def action_sessions(self) -> None:

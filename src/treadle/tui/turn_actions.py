@@ -61,6 +61,10 @@ class TurnActions(App[None]):
     _command: "asyncio.Task[None] | None" = None
     """The task of the running shell command."""
 
+    async def opened(self) -> Workbench:
+        """Wait until the repository is open."""
+        raise NotImplementedError
+
     def plan_sync(self) -> None:
         """Refresh the transcript soon."""
         raise NotImplementedError
@@ -156,7 +160,7 @@ class TurnActions(App[None]):
             self.state.explain_pending("opening the repository")
         self.plan_sync()
         try:
-            workbench = await asyncio.shield(self._workbench)
+            workbench = await self.opened()
             started = await workbench.send(
                 draft.message,
                 conversation=self.state.conversation_id,
@@ -217,7 +221,7 @@ class TurnActions(App[None]):
         from treadle.app.shell_command import run_shell  # loaded after the first screen starts
         from treadle.checks.runner import KeptOutput
 
-        workbench = await asyncio.shield(self._workbench)
+        workbench = await self.opened()
         root = Path(workbench.root)
         if not await asyncio.to_thread(root.is_dir):
             self.report(

@@ -1,6 +1,5 @@
 """The actions of the application about approvals, proposals, permissions and checks."""
 
-import asyncio
 from typing import cast
 
 from textual import work
@@ -29,7 +28,10 @@ class ApprovalActions(App[None]):
     state: TranscriptState
     area: PromptArea
     questions: Questions
-    _workbench: asyncio.Future[Workbench]
+
+    async def opened(self) -> Workbench:
+        """Wait until the repository is open."""
+        raise NotImplementedError
 
     def report(self, error: TreadleError) -> None:
         """Show an error as a line of the transcript."""
@@ -77,7 +79,7 @@ class ApprovalActions(App[None]):
         from treadle.tui.screens.answer import AnswerScreen
         from treadle.tui.screens.proposal import ProposalScreen
 
-        workbench = await self._workbench
+        workbench = await self.opened()
         try:
             if question.proposal_id is not None:
                 screen = ProposalScreen(workbench, question.proposal_id, question=question)
@@ -97,14 +99,14 @@ class ApprovalActions(App[None]):
         """Show all proposals."""
         from treadle.tui.screens.proposals import ProposalsScreen
 
-        await self.push_screen(ProposalsScreen(await self._workbench, self.questions.about))
+        await self.push_screen(ProposalsScreen(await self.opened(), self.questions.about))
 
     @work(exclusive=True, group="overlay")
     async def action_permissions(self) -> None:
         """Show the permissions that the person gave."""
         from treadle.tui.screens.permissions import PermissionsScreen
 
-        workbench = await self._workbench
+        workbench = await self.opened()
         await self.push_screen(PermissionsScreen(workbench, self.state.conversation_id))
 
     @work(exclusive=True, group="overlay")
@@ -112,7 +114,7 @@ class ApprovalActions(App[None]):
         """Run the check `name`. Without a name, show the checks of the repository."""
         from treadle.tui.screens.checks import CheckScreen, ChecksScreen
 
-        workbench = await self._workbench
+        workbench = await self.opened()
         screen: ChecksScreen | CheckScreen = ChecksScreen(workbench)
         try:
             if name:
