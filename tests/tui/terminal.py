@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.fakes.provider import FakeProvider, Reply
+from tests.tui.real_terminal import PATIENCE
 from treadle.app.choices import Choices
 from treadle.clock import Clock
 from treadle.config.loader import load
@@ -47,12 +48,14 @@ class Terminal:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until a condition holds."""
-        for _ in range(1_000):
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + PATIENCE
+        while loop.time() < latest:
             await self.pilot.pause(0.01)
             if holds():
                 await self.pilot.pause(0.05)
                 return
-        raise AssertionError("The condition did not become true within 10 s.")
+        raise AssertionError(f"The condition did not become true within {PATIENCE:.0f} s.")
 
     def text(self) -> str:
         """The lines that the terminal shows."""

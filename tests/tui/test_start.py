@@ -91,7 +91,7 @@ async def test_command_that_replaces_a_waiting_one_waits_for_the_repository(
 
 
 @pytest.mark.parametrize("command", ["", "/permissions ", "!ls"])
-async def test_quitting_before_the_repository_is_open_is_no_failure(
+async def test_quitting_before_the_repository_is_open_ends_normally(
     tmp_path: Path, command: str
 ) -> None:
     may_open = asyncio.Event()
