@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from treadle.checks.diagnostics import OutputReader, parser_for
 from treadle.checks.model import Reading
-from treadle.checks.runner import LineSplitter
 from treadle.config.model import CheckParser
+from treadle.processes.output import LineSplitter
 
 OUTPUTS = Path(__file__).parent / "outputs"
 ROOT = Path("/project")

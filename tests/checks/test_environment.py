@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.checks.projects import Project
-from treadle.checks.environment import check_environment, in_copy
+from treadle.checks.environment import in_copy
+from treadle.processes.environment import program_environment
 
 
 @pytest.mark.parametrize(
@@ -19,10 +20,10 @@ from treadle.checks.environment import check_environment, in_copy
     ],
 )  # fmt: skip
 def test_keys_are_recognized_by_name(tmp_path: Path, name: str) -> None:
-    given = check_environment({name: "x"}, tmp_path)
+    given = program_environment({name: "x"}, tmp_path)
     assert name not in given.variables
     assert given.withheld == (name,)
-    assert check_environment({name: "x"}, tmp_path, keep=[name]).variables[name] == "x"
+    assert program_environment({name: "x"}, tmp_path, keep=[name]).variables[name] == "x"
 
 
 @pytest.mark.parametrize(
@@ -33,11 +34,11 @@ def test_keys_are_recognized_by_name(tmp_path: Path, name: str) -> None:
     ],
 )  # fmt: skip
 def test_ordinary_names_are_not_keys(tmp_path: Path, name: str) -> None:
-    assert check_environment({name: "x"}, tmp_path).withheld == ()
+    assert program_environment({name: "x"}, tmp_path).withheld == ()
 
 
 def test_keys_are_recognized_by_their_form_and_the_settings(tmp_path: Path) -> None:
-    given = check_environment(
+    given = program_environment(
         {
             "OPENAI": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789",
             "DATABASE": "postgres://me:s3cr3tW0rd@db.example/x",
@@ -54,7 +55,7 @@ def test_keys_are_recognized_by_their_form_and_the_settings(tmp_path: Path) -> N
 def test_the_projects_own_programs_come_first(project: Project) -> None:
     project.write(".venv/bin/python", "")
     project.write("node_modules/.bin/tsc", "")
-    given = check_environment(
+    given = program_environment(
         {"PATH": ".:/usr/bin::bin:/bin", "PYTHONHOME": "/x", "FORCE_COLOR": "1"}, project.root
     )
     root = project.root
@@ -65,7 +66,7 @@ def test_the_projects_own_programs_come_first(project: Project) -> None:
 
 
 def test_without_a_project_environment_the_current_one_is_used(project: Project) -> None:
-    given = check_environment({"PATH": "/usr/bin", "VIRTUAL_ENV": "/v"}, project.root)
+    given = program_environment({"PATH": "/usr/bin", "VIRTUAL_ENV": "/v"}, project.root)
     assert given.variables["PATH"] == "/usr/bin"
     assert given.variables["VIRTUAL_ENV"] == "/v"
 

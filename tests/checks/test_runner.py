@@ -12,8 +12,9 @@ from tests.checks.projects import Project, is_alive, until
 from tests.fakes.clock import FakeClock
 from treadle.checks.diagnostics.reader import MOST
 from treadle.checks.model import CheckStatus, Severity
-from treadle.checks.runner import HEAD_LINES, TAIL_LINES, ProgramMissingError
+from treadle.checks.runner import ProgramMissingError
 from treadle.errors import TreadleError
+from treadle.processes.output import HEAD_LINES, TAIL_LINES
 
 STUBBORN = """
 import os, signal, sys, time

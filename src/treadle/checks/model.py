@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from treadle.config.model import CheckParser
+from treadle.processes.output import Output
 
 CheckKind = Literal["test", "build", "lint", "types"]
 
@@ -79,27 +80,6 @@ class Reading:
     diagnostics: tuple[Diagnostic, ...] = ()
     total: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The first and last lines of an output, without colours and line ends.
-
-    `lines` is the number of all lines, including dropped lines. If lines in the middle were
-    dropped, `head` has the first lines and `tail` has the last lines. Otherwise `head` is empty and
-    `tail` has all lines.
-    """
-
-    head: tuple[str, ...] = ()
-    tail: tuple[str, ...] = ()
-    lines: int = 0
-
-    @property
-    def text(self) -> str:
-        """The lines, with a line that states how many were dropped."""
-        dropped = self.lines - len(self.head) - len(self.tail)
-        note = (f"… {dropped:,} lines are not kept …",) if dropped else ()
-        return "\n".join((*self.head, *note, *self.tail))
 
 
 class CheckStatus(StrEnum):

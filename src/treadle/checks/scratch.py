@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from treadle.checks.processes import complete
 from treadle.errors import PathRefusedError, TreadleError
 from treadle.git import GitError, run_git
 from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
+from treadle.processes.groups import complete
 
 SHARED = (".venv", "venv", "node_modules")
 """Folders of installed packages. They are too large to copy, so the copy links to them."""

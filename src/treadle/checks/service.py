@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from treadle.checks.discovery import find_checks
-from treadle.checks.environment import Environment, check_environment, in_copy, program_of
+from treadle.checks.environment import in_copy, program_of
 from treadle.checks.model import Check, CheckRun
-from treadle.checks.runner import Progress, TakeLine, find_program, run
+from treadle.checks.runner import Progress, TakeLine, run
 from treadle.checks.scratch import scratch_copy
 from treadle.clock import Clock
 from treadle.config.model import Settings
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.paths import resolve_inside
+from treadle.processes.environment import Environment, program_environment
+from treadle.processes.running import find_program
 from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Program
 
@@ -74,7 +76,7 @@ class Checks:
 
     def is_installed(self, check: Check) -> bool:
         """Whether the program of a check is installed. This method blocks."""
-        given = check_environment(self._environment, self._root)
+        given = program_environment(self._environment, self._root)
         return find_program(check.argv[0], self._root, given.variables) is not None
 
     def program(self, check: Check) -> Program | None:
@@ -101,7 +103,7 @@ class Checks:
         return tuple(found)
 
     def _check_environment(self) -> Environment:
-        return check_environment(
+        return program_environment(
             self._environment, self._root, secret=self._secret, keep=self._settings.keep_keys
         )
 

@@ -25,7 +25,7 @@ from treadle.tui.prompt.tokens import Token
 from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:  # the first screen starts before this module is loaded
-    from treadle.checks.runner import KeptOutput
+    from treadle.processes.output import KeptOutput
     from treadle.session.attachments import Attachment
 
 REWIND_SECONDS = 1.0
@@ -219,7 +219,7 @@ class TurnActions(App[None]):
 
     async def _run_command(self, command: str) -> None:
         from treadle.app.shell_command import run_shell  # loaded after the first screen starts
-        from treadle.checks.runner import KeptOutput
+        from treadle.processes.output import KeptOutput
 
         workbench = await self.opened()
         root = Path(workbench.root)

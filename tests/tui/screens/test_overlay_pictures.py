@@ -21,7 +21,6 @@ from treadle.checks.model import (
     CheckRun,
     CheckStatus,
     Diagnostic,
-    Output,
     Reading,
     Severity,
 )
@@ -30,6 +29,7 @@ from treadle.display.trace_tree import TraceView, view_trace
 from treadle.edits.model import ChangeKind
 from treadle.events.types import ApprovalScope, StopReason
 from treadle.llm.messages import AssistantMessage, UserMessage
+from treadle.processes.output import Output
 from treadle.session import Conversation, Entry
 from treadle.session.rewinds import RewindScope
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace

@@ -1,4 +1,4 @@
-"""Finds and ends the processes that a check started, even if they left its process session."""
+"""Finds and ends the processes that a command started, even if they left its process session."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from typing import Any
 from treadle.clock import Clock
 
 MARK = "CHECK_OF_TREADLE"
-"""An environment variable that the processes of a check inherit.
+"""An environment variable that the processes of a command inherit.
 
 Its value is a random id, by which they are found.
 """
@@ -93,7 +93,7 @@ def _send_group(pipe: int, group: int) -> None:
 
 
 async def end_all(group: int, mark: str, clock: Clock) -> None:
-    """End the processes of a check.
+    """End the processes of a command.
 
     These are all processes in the process group `group` or in the session with this number, and on
     Linux all processes with `mark` in their environment. The processes receive SIGTERM. After
@@ -118,7 +118,7 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
 
 
 def _signal(group: int, mark: str, number: int) -> bool:
-    """Send the signal `number` to all running processes of a check.
+    """Send the signal `number` to all running processes of a command.
 
     Returns whether there are any such processes. If `number` is 0, no signal is sent.
     """
@@ -136,7 +136,7 @@ def _signal(group: int, mark: str, number: int) -> bool:
 
 
 def _living(group: int, mark: bytes) -> Iterator[int]:
-    """Find the running processes of a check in the system's list of all processes."""
+    """Find the running processes of a command in the system's list of all processes."""
     for folder in _PROC.iterdir():
         if not folder.name.isdecimal():
             continue

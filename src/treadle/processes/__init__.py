@@ -1,0 +1,1 @@
+"""Programs that Treadle starts: their environment, their output, and the end of all of them."""
