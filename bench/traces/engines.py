@@ -4,8 +4,8 @@ Run: python -m bench.traces.engines FOLDER --spans 1000000 [--url postgresql://â
 
 FOLDER has the SQLite file, which is filled up to the number of spans. Without `--url`, the
 benchmark starts a PostgreSQL server with its default settings, and FOLDER has its data. Both stores
-get the same spans by the product's own ingest. Each query runs on both engines alternately. The
-figures are medians of the time until the answer, without HTTP.
+get the same spans by the product's own ingest, or by `bench.traces.multiply`. Each query runs on
+both engines alternately. The figures are medians of the time until the answer, without HTTP.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def _url(folder: Path, given: str | None) -> Iterator[str]:
     if given is not None:
         yield given
         return
-    folder.chmod(0o755)
+    folder.chmod(0o755)  # PostgreSQL runs as another user
     with postgres_server(folder) as server:
         named = folder / "database"
         if not named.exists():
@@ -149,9 +149,10 @@ def main() -> None:
     options = parser.parse_args()
     figures = Figures((SQLITE, POSTGRES))
     with _url(options.folder, options.url) as url:
+        stores = options.folder / "stores"  # the stores make their folder private
         addresses = {
-            SQLITE: options.folder / "traces.db",
-            POSTGRES: PostgresAddress(url, "default", "traces", options.folder),
+            SQLITE: stores / "traces.db",
+            POSTGRES: PostgresAddress(url, "default", "traces", stores),
         }
         for address in addresses.values():
             fill(address, options.spans)

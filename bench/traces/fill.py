@@ -29,6 +29,7 @@ CHUNK = 10_000
 GAP_NS = 120 * SECOND
 """Between two traces: 20,000 of them, a million spans, spread over four weeks."""
 
+USERS = 2_000
 _WAITING = 4
 """Concurrent writes."""
 
@@ -59,7 +60,7 @@ def chunk(number: int) -> list[Batch]:
     """The batches of one chunk."""
     traces = CHUNK // TRACE_SPANS
     begin = BEGIN_NS + number * traces * GAP_NS
-    made = Generator(seed=number, first_thread=number * traces).traces(
+    made = Generator(seed=number, first_thread=number * traces, users=USERS).traces(
         traces, spans=TRACE_SPANS, begin_ns=begin, gap_ns=GAP_NS
     )
     return list(batches(made, 500))

@@ -103,6 +103,8 @@ class Generator:
     text_bytes: int = 2_048
     first_thread: int = 0
     """The number of the first thread of `traces`; each thread has four traces."""
+    users: int = 0
+    """The number of users. If it is not 0, each root states a user and metadata."""
     _random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,8 +144,17 @@ class Generator:
         attributes = self._content("AGENT") | {"session.id": thread}
         if labels:
             attributes["tag.tags"] = labels
+        if self.users:
+            attributes |= self._user(trace_id)
         sent.append(SentSpan(trace_id, root, b"", "answer_customer", start_ns, now, attributes))
         return sent
+
+    def _user(self, trace_id: bytes) -> dict[str, AttributeValue]:
+        """A user and metadata. Users with small numbers have more traces than others."""
+        drawn = int.from_bytes(trace_id[:4])
+        user = int((drawn / 2**32) ** 2 * self.users)
+        metadata = {"tenant": f"tenant-{user % 20}", "plan": ("free", "team")[user % 3 == 0]}
+        return {"user.id": f"user-{user}", "metadata": json.dumps(metadata)}
 
     def _thread(self, number: int) -> str:
         return f"thread-{(self.first_thread + number) // 4}"

@@ -10,11 +10,9 @@ of the schema, so transactions that write run one after another here too.
 """
 
 import os
-import sqlite3
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -53,17 +51,6 @@ _IS_HELD = """
     SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND (classid::bigint << 32 | objid::bigint) = %s)"""
-
-_READ = """
-    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL statement_timeout = {milliseconds};
-    SET LOCAL work_mem = '64MB';
-    SET LOCAL enable_mergejoin = off"""
-"""The statements that begin a block of reads.
-
-Sums over many rows need more memory than the default of 4 MB. Merge joins are off, because the
-planner would use one for a page of sorted rows, and it would read far more rows than the page has.
-"""
 
 
 class PostgresDatabase(Database):
@@ -120,18 +107,9 @@ class PostgresDatabase(Database):
     def connect_reader(self) -> PostgresConnection:
         return self.connect()
 
-    @contextmanager
-    def read(self, connection: Connection, seconds: float) -> Iterator[None]:
+    def read(self, connection: Connection, seconds: float) -> AbstractContextManager[None]:
         assert isinstance(connection, PostgresConnection)
-        connection.deadline = time.monotonic() + seconds
-        try:
-            with as_sqlite_errors():
-                connection.raw.execute(_READ.format(milliseconds=max(1, round(seconds * 1000))))
-            yield
-        finally:
-            connection.deadline = None
-            with suppress(sqlite3.Error):
-                connection.rollback()
+        return connection.reads(seconds)
 
     def change_number(self, connection: Connection) -> None:
         assert isinstance(connection, PostgresConnection)

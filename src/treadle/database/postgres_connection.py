@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
+from psycopg.sql import SQL, Literal
 
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Cursor
@@ -31,12 +32,33 @@ _LOST_SECONDS = 30
 _ABANDONED_SECONDS = 300
 """The seconds after which the server ends a transaction whose process has stopped."""
 _MAX_IDLE = 16
-_SERVER_LIMITS = f"""SELECT set_config('tcp_keepalives_idle', '{_LOST_SECONDS}', false),
-    set_config('tcp_keepalives_interval', '{_LOST_SECONDS // 3}', false),
-    set_config('tcp_keepalives_count', '3', false),
-    set_config('tcp_user_timeout', '{_LOST_SECONDS * 1000}', false),
-    set_config('idle_in_transaction_session_timeout', '{_ABANDONED_SECONDS * 1000}', false),
-    set_config('jit', 'off', false)"""
+_ASSIGN = f"""
+    RESET ALL;
+    SET tcp_keepalives_idle = {_LOST_SECONDS};
+    SET tcp_keepalives_interval = {_LOST_SECONDS // 3};
+    SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = {_LOST_SECONDS * 1000};
+    SET idle_in_transaction_session_timeout = {_ABANDONED_SECONDS * 1000};
+    SET jit = off;
+    SET lock_timeout = {{lock_timeout}};
+    SELECT set_config('search_path', {{path}}, false),
+        set_config('{PROJECT_SETTING}', {{project}}, false)"""
+"""The statements that assign a connection to a store, and remove the settings of its last store.
+
+With the limits, the server releases the locks of a machine that disappears, instead of waiting for
+hours.
+"""
+
+_READS = """
+    SET statement_timeout = {milliseconds};
+    SET work_mem = '64MB';
+    SET enable_mergejoin = off"""
+"""The settings of a session that runs blocks of reads.
+
+Sums over many rows need more memory than the default of 4 MB. Merge joins are off, because the
+planner would use one for a page of sorted rows, and it would read far more rows than the page has.
+"""
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _LOCK_TIMEOUT = "55P03"
 _TIMEOUT = "57014"
@@ -56,8 +78,12 @@ class PostgresConnection:
         self.raw = raw
         self._pool = pool
         self.schema = ""
-        self.deadline: float | None = None
+        self._deadline: float | None = None
         """The moment after which `execute` runs no more statements, by `time.monotonic`."""
+        self._begins_read = False
+        """Whether the next statement begins the transaction of a block of reads."""
+        self._read_seconds: float | None = None
+        """The limit of a statement for which the session is set up. None if it is not."""
 
     @property
     def is_alive(self) -> bool:
@@ -91,12 +117,42 @@ class PostgresConnection:
         if statement.positions is not None:
             assert not isinstance(parameters, Mapping)
             values = [parameters[position] for position in statement.positions]
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        if self._deadline is not None and time.monotonic() > self._deadline:
             raise sqlite3.OperationalError(_REASONS[_TIMEOUT])
         with as_sqlite_errors():
             if sql == "BEGIN IMMEDIATE":
                 return self._begin()
+            if self._begins_read:
+                self._begins_read = False
+                with self.raw.pipeline():  # both statements take one round trip
+                    self.raw.execute(_BEGIN_READ)
+                    cursor = self.raw.execute(statement.sql, values)
+                return _Rows(cursor)
             return _Rows(self.raw.execute(statement.sql, values))
+
+    @contextmanager
+    def reads(self, seconds: float) -> Iterator[None]:
+        """Run a block whose statements see one state of the database.
+
+        The first statement begins the transaction. A statement that runs after `seconds` fails.
+        """
+        if self._read_seconds != seconds:
+            with as_sqlite_errors():
+                self.raw.execute(_READS.format(milliseconds=max(1, round(seconds * 1000))))
+            self._read_seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        self._begins_read = True
+        try:
+            yield
+        finally:
+            self._deadline = None
+            self._begins_read = False
+            with suppress(sqlite3.Error):
+                self.rollback()
+
+    def forget_reads(self) -> None:
+        """Note that the session is not set up for blocks of reads."""
+        self._read_seconds = None
 
     def _begin(self) -> Cursor:
         """Begin a transaction with the write lock of the schema."""
@@ -203,12 +259,6 @@ class Pool:
         except psycopg.ProgrammingError:  # its message can contain the password
             raise sqlite3.OperationalError("the setting is not a valid address") from None
         adapt(raw)
-        # The server releases the locks of a machine that disappears, instead of waiting for hours.
-        try:
-            raw.execute(_SERVER_LIMITS)
-        except BaseException:
-            raw.close()
-            raise
         return raw
 
     def _assign(
@@ -218,15 +268,13 @@ class Pool:
         if connection.schema not in {"", address.schema}:
             connection.raw.execute("DISCARD PLANS")  # plans contain the result of `is_project`
         connection.raw.execute(
-            "SELECT set_config('search_path', %s, false), set_config(%s, %s, false),"
-            " set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)",
-            (
-                f"{address.schema}, {SHARED}",
-                PROJECT_SETTING,
-                address.project,
-                f"{schema.busy_seconds * 1000:.0f}",
-            ),
+            SQL(_ASSIGN).format(
+                lock_timeout=Literal(round(schema.busy_seconds * 1000)),
+                path=Literal(f"{address.schema}, {SHARED}"),
+                project=Literal(address.project),
+            )
         )
+        connection.forget_reads()
         connection.schema = address.schema
 
     def give_back(self, connection: PostgresConnection) -> None:
