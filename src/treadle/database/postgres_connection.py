@@ -82,6 +82,8 @@ class PostgresConnection:
         """The moment after which `execute` runs no more statements, by `time.monotonic`."""
         self._begins_read = False
         """Whether the next statement begins the transaction of a block of reads."""
+        self._values: dict[tuple[str, tuple[Any, ...]], Any] = {}
+        """The results of `first_value` in the present block of reads."""
         self._read_seconds: float | None = None
         """The limit of a statement for which the session is set up. None if it is not."""
 
@@ -124,10 +126,7 @@ class PostgresConnection:
                 return self._begin()
             if self._begins_read:
                 self._begins_read = False
-                with self.raw.pipeline():  # both statements take one round trip
-                    self.raw.execute(_BEGIN_READ)
-                    cursor = self.raw.execute(statement.sql, values)
-                return _Rows(cursor)
+                self.raw.execute(_BEGIN_READ)
             return _Rows(self.raw.execute(statement.sql, values))
 
     @contextmanager
@@ -147,8 +146,19 @@ class PostgresConnection:
         finally:
             self._deadline = None
             self._begins_read = False
+            self._values.clear()
             with suppress(sqlite3.Error):
                 self.rollback()
+
+    def first_value(self, sql: str, parameters: Sequence[Any]) -> Any:
+        """Return the first value of a query. A block of reads runs an equal query only once."""
+        key = (sql, tuple(parameters))
+        if key in self._values:
+            return self._values[key]
+        (value, *_) = self.execute(sql, parameters).fetchone()
+        if self._deadline is not None:
+            self._values[key] = value
+        return value
 
     def forget_reads(self) -> None:
         """Note that the session is not set up for blocks of reads."""

@@ -344,7 +344,7 @@ def _names(connection: Connection, following: str) -> list[str]:
 def _positive(condition: Condition) -> Sql:
     field = condition.field
     if field is Field.ERROR:
-        return Sql("s.status = 'error' AND s.status != 'ok'")
+        return Sql("s.status = 'error'")
     if field is Field.TEXT:
         return _holding(condition)
     if field in _NUMBERS:

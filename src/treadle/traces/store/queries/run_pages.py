@@ -89,13 +89,22 @@ _ROOT_OF_RUN = """
     SELECT trace_id FROM runs JOIN spans ON spans.id = runs.root JOIN traces ON traces.id = trace
     WHERE runs.run_id = ?"""
 _TRACES_OF_RUN = "SELECT trace_id FROM traces WHERE run_id = ?"
-_NAMES_OF_THREAD = """
-    SELECT facet, value
-    FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC, id DESC LIMIT 100)
-    CROSS JOIN traces INDEXED BY traces_of_run USING (run_id)
-    CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = traces.id
+_NAMED_RUNS = 100
+_NAMES_OF_THREADS = f"""
+    SELECT thread, facet, value
+    FROM (
+        SELECT column1 AS thread, coalesce((
+            SELECT o.start_us FROM runs o INDEXED BY runs_of_thread WHERE o.thread_id = column1
+            ORDER BY o.start_us DESC LIMIT 1 OFFSET {_NAMED_RUNS - 1}
+        ), {-(1 << 63)}) AS since
+        FROM (VALUES {{}}) AS ids
+    ) AS named
+    CROSS JOIN runs r INDEXED BY runs_of_thread ON r.thread_id = thread AND r.start_us >= since
+    CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = r.run_id
+    CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = t.id
     WHERE facet IN ('model', 'label')
-    GROUP BY facet, value ORDER BY sum(count) DESC, value"""
+    GROUP BY thread, facet, value ORDER BY sum(count) DESC, value"""
+"""Selects the models and labels of the newest runs of each thread."""
 
 
 _FIRST_OF_RUN = """(
@@ -172,9 +181,12 @@ def threads_page(
     """Return a page of the threads that match the query, sorted by last activity by default."""
 
     def summaries(rows: Sequence[Sequence[Any]]) -> Iterator[ThreadSummary]:
+        names = defaultdict[Any, list[tuple[str, Any]]](list)
+        for thread_id, *name in select(connection, _NAMES_OF_THREADS, [(row[1],) for row in rows]):
+            names[thread_id].append((name[0], name[1]))
         threads = []
         for row in rows:
-            models, labels = _divided(connection.execute(_NAMES_OF_THREAD, (row[1],)))
+            models, labels = _divided(names[row[1]])
             threads.append(THREAD_SUMMARY.read(row, models=models, labels=labels, error=None))
         failed = [row[1] for row, each in zip(rows, threads, strict=True) if each.sums.errors]
         runs = dict(select(connection, _NEWEST_FAILING, [(thread,) for thread in failed]))
@@ -348,9 +360,10 @@ def _page(
     statement = (
         f"SELECT {value}, {listed.columns} FROM {listed.tables}"
         f" WHERE {where.text} AND {after_cursor.text}"
-        f" ORDER BY {nulls_last}{value} {direction}, g.id {direction} LIMIT ? OFFSET ?"
+        f" ORDER BY {nulls_last}{value} {direction}, g.id {direction}"
+        f" LIMIT {limit + 1} OFFSET {offset}"
     )
-    values = (*where.values, *after_cursor.values, limit + 1, offset)
+    values = (*where.values, *after_cursor.values)
     rows = connection.execute(statement, values).fetchall()
     more = len(rows) > limit
     end = Position(rows[limit - 1][0], rows[limit - 1][1]) if more else None

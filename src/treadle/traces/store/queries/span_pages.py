@@ -107,7 +107,8 @@ def _rows(
 ) -> list[Sequence[Any]]:
     """Return at most `wanted` rows after the position `after`.
 
-    The first column is the sort value.
+    The first column is the sort value. The SQL contains `wanted` as a number. PostgreSQL then plans
+    a prepared statement once, because its plan does not depend on parameters.
     """
     way = "ASC" if sort.ascending else "DESC"
     rows: list[Sequence[Any]] = []
@@ -165,9 +166,9 @@ def _known_rows(
         fitting = joined([conditions(source, query), known])
         first = (
             f"(SELECT s.id AS head FROM {source.spans.text} WHERE {fitting.text}"
-            f" ORDER BY {order} LIMIT ?) CROSS JOIN spans s ON s.id = head"
+            f" ORDER BY {order} LIMIT {wanted}) CROSS JOIN spans s ON s.id = head"
         )
-        values = (*source.spans.values, *fitting.values, wanted)
+        values = (*source.spans.values, *fitting.values)
         head = Source(Sql(first, values), wanted)
         return _select(connection, head, ALL, value=value, order=order, wanted=wanted)
     where = joined([conditions(source, query), known])
@@ -191,9 +192,9 @@ def _select(
 ) -> list[Sequence[Any]]:
     statement = (
         f"SELECT {value}, {LISTED_SPAN.sql} FROM {source.tables.text}"
-        f" WHERE {where.text} ORDER BY {order} LIMIT ?"
+        f" WHERE {where.text} ORDER BY {order} LIMIT {wanted}"
     )
-    values = (*source.tables.values, *where.values, wanted)
+    values = (*source.tables.values, *where.values)
     return connection.execute(statement, values).fetchall()
 
 

@@ -4,10 +4,12 @@ The estimates come from the stored sums. With SQLite's own estimates, a page of 
 require reading a million rows.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treadle.database import Connection
+from treadle.database.connection import first_value
 from treadle.traces.query.conditions import (
     PROPERTIES,
     Condition,
@@ -212,7 +214,7 @@ def _narrower(connection: Connection, query: Query, *, walked: bool) -> Iterator
                 yield Source(
                     Sql(f"spans s INDEXED BY {index}"),
                     count,
-                    Sql("s.status != 'ok'") if index == "spans_not_ok" else ALL,
+                    _known_to_index(connection, index),
                     in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
                     exact=alone and condition.field in _COUNTS,
                 )
@@ -226,6 +228,16 @@ def _narrower(connection: Connection, query: Query, *, walked: bool) -> Iterator
             in_time_order=True,
             key="words.rowid",
         )
+
+
+def _known_to_index(connection: Connection, index: str) -> Sql:
+    """Return the condition of an index, without which SQLite does not use the index.
+
+    PostgreSQL would multiply the estimates of both conditions on the status, and would expect far
+    too few spans.
+    """
+    partial = index == "spans_not_ok" and isinstance(connection, sqlite3.Connection)
+    return Sql("s.status != 'ok'") if partial else ALL
 
 
 def _in_range(connection: Connection, condition: Condition) -> Iterator[Source]:
@@ -331,4 +343,4 @@ def _reach(connection: Connection, query: Query, order: SortKey) -> int:
 
 
 def _first(connection: Connection, sql: Sql) -> int:
-    return int(connection.execute(sql.text, sql.values).fetchone()[0] or 0)
+    return int(first_value(connection, sql.text, sql.values) or 0)

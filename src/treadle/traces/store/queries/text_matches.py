@@ -9,8 +9,8 @@ from treadle.traces.store.queries.conditions import Sql, joined, literally, text
 
 _COUNTED_MATCHES = 5_000
 
-_PROBED = 300
-_COMMON = 6
+_PROBED = 100
+_COMMON = 2
 """If at least this many of the `_PROBED` newest texts match, PostgreSQL reads texts in order.
 
 The index of PostgreSQL finds all matches before it returns the newest ones.
@@ -52,9 +52,17 @@ def text_matches(connection: Connection, query: Query, *, walked: bool) -> TextM
     tables = Sql("texts words CROSS JOIN spans s ON s.id = words.rowid")
     if isinstance(connection, sqlite3.Connection):
         return TextMatches(tables, _counted(connection, found), joined([found, *checks]), used)
-    if walked and (count := _common(connection, found)):
+    candidates = Sql("words.texts @@ treadle.words_query(?)", (match,))  # without phrases
+    common, count = (
+        _probed(connection, found, candidates)
+        if walked
+        else (False, _counted(connection, candidates))
+    )
+    if common:
         found = Sql("+words.texts MATCH ?", (match,))
         return TextMatches(tables, count, joined([found, *checks]), used)
+    if count == 0:  # PostgreSQL does not even have to plan this
+        return TextMatches(tables, 0, Sql("FALSE"), used)
     # The common table expression prevents that the planner walks over all texts to find the newest
     # match. With the order inside, it joins the spans of the page only.
     where = joined([found, *checks])
@@ -64,24 +72,34 @@ def text_matches(connection: Connection, query: Query, *, walked: bool) -> TextM
         " SELECT rowid FROM found ORDER BY rowid DESC OFFSET 0"
     )
     tables = Sql(f"({rows}) words CROSS JOIN spans s ON s.id = words.rowid", where.values)
-    candidates = Sql("words.texts @@ treadle.words_query(?)", (match,))  # without phrases
-    return TextMatches(tables, _counted(connection, candidates), joined([]), used)
+    return TextMatches(tables, count, joined([]), used)
 
 
-def _counted(connection: Connection, found: Sql) -> int:
-    """Return the number of matches, at most `_COUNTED_MATCHES`."""
-    counted = connection.execute(
+def _count(found: Sql) -> Sql:
+    """Return SQL for the number of matches, at most `_COUNTED_MATCHES`."""
+    return Sql(
         f"SELECT count(*) FROM (SELECT 1 FROM texts words WHERE {found.text}"
         f" LIMIT {_COUNTED_MATCHES}) matches",
         found.values,
     )
-    return int(counted.fetchone()[0])
 
 
-def _common(connection: Connection, found: Sql) -> int | None:
-    """Return the assumed number of matches of common words, and None for other words."""
+def _counted(connection: Connection, found: Sql) -> int:
+    count = _count(found)
+    return int(connection.execute(count.text, count.values).fetchone()[0])
+
+
+def _probed(connection: Connection, found: Sql, candidates: Sql) -> tuple[bool, int]:
+    """Return whether words are common, and the assumed number of their matches.
+
+    Only the candidates of rare words are counted. One statement does both.
+    """
     newest = f"SELECT * FROM texts ORDER BY rowid DESC LIMIT {_PROBED}"
-    probed = connection.execute(
-        f"SELECT count(*) FROM ({newest}) words WHERE {found.text}", found.values
-    )
-    return _COUNTED_MATCHES if int(probed.fetchone()[0]) >= _COMMON else None
+    probe = f"SELECT count(*) FROM ({newest}) words WHERE {found.text}"
+    count = _count(candidates)
+    common, matches = connection.execute(
+        f"SELECT common, CASE WHEN common THEN {_COUNTED_MATCHES} ELSE ({count.text}) END"
+        f" FROM (SELECT ({probe}) >= {_COMMON} AS common OFFSET 0) probed",
+        (*count.values, *found.values),
+    ).fetchone()
+    return bool(common), int(matches)
