@@ -19,6 +19,8 @@ _EVERYWHERE = (
     (r"\bCROSS JOIN\b(?=[^()]*?\bUSING\b)", "JOIN"),
     (r"\bCROSS JOIN\b(?!\s+json_each\b)", "JOIN"),
     (r"\bchar\(0x10FFFF\)", "chr(1114111)"),
+    # With OFFSET, PostgreSQL tests a subquery row by row, and does not join it.
+    (r"\bLIMIT -1 OFFSET 0\b", "OFFSET 0"),
     # PostgreSQL cannot infer the type of a parameter that occurs only in such a condition.
     (r"\?\d*(?= IS (?:NOT )?NULL\b)", r"CAST(\g<0> AS text)"),
     (r"\bCOLLATE BINARY\b", 'COLLATE "C"'),

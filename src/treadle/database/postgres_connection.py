@@ -23,6 +23,7 @@ from treadle.database.connection import Cursor
 from treadle.database.dialect import translated
 from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.database.postgres_functions import SCHEMA as SHARED
+from treadle.database.postgres_search import HAS_WORDS
 from treadle.database.postgres_values import adapt
 from treadle.database.schema import Schema
 
@@ -52,9 +53,11 @@ hours.
 _READS = """
     SET statement_timeout = {milliseconds};
     SET work_mem = '64MB';
-    SET enable_mergejoin = off"""
+    SET enable_mergejoin = off;
+    SET max_parallel_workers_per_gather = 0"""
 """The settings of a session that runs blocks of reads.
 
+Starting parallel processes takes longer than most reads.
 Sums over many rows need more memory than the default of 4 MB. Merge joins are off, because the
 planner would use one for a page of sorted rows, and it would read far more rows than the page has.
 """
@@ -127,7 +130,9 @@ class PostgresConnection:
             if self._begins_read:
                 self._begins_read = False
                 self.raw.execute(_BEGIN_READ)
-            return _Rows(self.raw.execute(statement.sql, values))
+            # The plan of a prepared statement would compute the patterns for each row.
+            prepare = False if HAS_WORDS in statement.sql else None
+            return _Rows(self.raw.execute(statement.sql, values, prepare=prepare))
 
     @contextmanager
     def reads(self, seconds: float) -> Iterator[None]:

@@ -10,7 +10,7 @@ SCHEMA = "treadle"
 PROJECT_SETTING = "treadle.project"
 """The session setting with the project of a connection. The row-level policies compare it."""
 
-VERSION = 5
+VERSION = 7
 """The version of the functions. Increase it with each change."""
 
 _JSON_TEXT = r"""

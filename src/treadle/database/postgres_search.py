@@ -7,6 +7,9 @@ last word of the phrase may be the beginning of a longer word.
 _BETWEEN_WORDS = r"[\u0001-/:-@\[-\u0060{-\u007f]"
 """Matches a character between two words, after ASCII letters were changed to lower case."""
 
+HAS_WORDS = "treadle.has_words"
+"""The function that tests the order of words. It prepares the argument of MATCH for each plan."""
+
 SEARCH_FUNCTIONS: tuple[str, ...] = (
     # Each query also matches the word '-'. This word marks texts that are not fully indexed.
     r"""CREATE OR REPLACE FUNCTION treadle.words_query(query text)
@@ -15,15 +18,19 @@ SEARCH_FUNCTIONS: tuple[str, ...] = (
             replace(replace(replace(replace(query, '" * AND "', ':* '), '" AND "', ' '),
                 '" *', ':*'), '"', ''),
             ' ', ' & '), '([^ ]{250})[^ ]*', '\1', 'g') || ' | ''-''')::tsquery $$""",
-    rf"""CREATE OR REPLACE FUNCTION treadle.has_phrases(
+    rf"""CREATE OR REPLACE FUNCTION treadle.phrase_patterns(query text)
+        RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT array_agg('{_BETWEEN_WORDS}' || replace(found[1], ' ', '{_BETWEEN_WORDS}+')
+            || CASE WHEN found[2] IS NULL THEN '{_BETWEEN_WORDS}' ELSE '' END)
+        FROM regexp_matches(query, '"([^"]*)"( \*)?', 'g') found $$""",  # noqa: S608  (constants)
+    # The planner replaces the call by this expression, and computes the patterns once. Without
+    # CASE, it would expect almost no match, and would read all texts instead of the newest ones.
+    """CREATE OR REPLACE FUNCTION treadle.has_phrases(
             tokens text, name text, input text, output text, query text
         ) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT bool_and(
-            coalesce(tokens, lower(
-                (' ' || name || U&' \2028 ' || input || U&' \2028 ' || output || ' ') COLLATE "C"
-            )) ~ ('{_BETWEEN_WORDS}' || replace(found[1], ' ', '{_BETWEEN_WORDS}+')
-                || CASE WHEN found[2] IS NULL THEN '{_BETWEEN_WORDS}' ELSE '' END)
-        ) FROM regexp_matches(query, '"([^"]*)"( \*)?', 'g') found $$""",  # noqa: S608  (constants)
+        SELECT CASE WHEN coalesce($1, lower(
+            (' ' || $2 || U&' \2028 ' || $3 || U&' \2028 ' || $4 || ' ') COLLATE "C"
+        )) ~ ALL (treadle.phrase_patterns($5)) THEN TRUE ELSE FALSE END $$""",
     # The index is sufficient for single words. Phrases and cut words need the words in order.
     """CREATE OR REPLACE FUNCTION treadle.has_words(
             partial bigint, tokens text, name text, input text, output text, query text

@@ -62,6 +62,9 @@ T = TypeVar("T")
 _FACETS = frozenset({Field.MODEL, Field.LABEL, Field.OPERATION, *PROPERTIES})
 """Fields whose values `trace_facets` has for each trace."""
 _MAX_NAMES = 8
+ONE_BY_ONE = "LIMIT -1 OFFSET 0"
+"""The end of a subquery that the database tests for each row of the outer query, in order."""
+
 _FEW_TRACES = 2_000
 """The number of traces from which a value of a facet counts as common.
 
@@ -421,7 +424,7 @@ def _span_condition(
             f" AND a.facet = ? AND a.value IN ({placeholders})"
         )
         return Sql(
-            f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}))",
+            f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}) {ONE_BY_ONE})",
             (condition.about.value, *values),
         )
     if condition.field is Field.TRACE:
@@ -443,7 +446,9 @@ def _span_condition(
     spans = (
         f"SELECT 1 FROM spans s INDEXED BY spans_of_trace WHERE s.trace = t.id AND ({fitting.text})"
     )
-    return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}))", fitting.values)
+    return Sql(
+        f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}) {ONE_BY_ONE})", fitting.values
+    )
 
 
 def _rows_of_facet(listed: _ListSql, condition: Condition) -> Sql:

@@ -5,6 +5,8 @@ segment was written. `uncovered` returns the sources that have these spans.
 """
 
 import json
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,7 +62,12 @@ _EXACT = 1 << 53
 """A 64-bit float represents every integer up to this number exactly."""
 
 _DATA = "SELECT name, data FROM segment_columns WHERE segment = ? AND name IN ({})"
-_CHANGED = "SELECT span FROM changed_spans WHERE span > ? AND span <= ?"
+_DATA_OF_SEVERAL = """
+    SELECT segment, name, data FROM segment_columns
+    WHERE segment >= ? AND segment <= ? AND name IN ({})"""
+_SEGMENTS_AT_ONCE = 16
+"""The number of segments whose columns one statement reads, which limits the memory."""
+_CHANGED = "SELECT span FROM changed_spans WHERE span <= ? ORDER BY span"
 _LAST = "SELECT max(last) FROM segments"
 
 
@@ -87,6 +94,11 @@ class Matches:
         if missing:
             self._data |= self._read(missing)
             self._loaded.update(missing)
+
+    def add(self, names: Sequence[str], data: Mapping[str, bytes]) -> None:
+        """Add columns that were read together with those of other segments."""
+        self._data |= data
+        self._loaded.update(names)
 
     def numbers(self, name: str) -> Numbers | None:
         """Return the numbers of a column, or None if no span of the segment has a number."""
@@ -179,33 +191,67 @@ def matches(connection: Connection, query: Query, columns: Sequence[str]) -> Ite
 
     `columns` are the columns that the caller needs. They are read together.
     """
-    import numpy
-
     period = [each for each in query.of(Field.START) if not each.negated]
     compared = tuple(dict.fromkeys(name for each in query.conditions for name in _columns(each)))
-    after = BEFORE_ALL
     segments = connection.execute(
         "SELECT last, spans, first_us, last_us FROM segments ORDER BY last"
     ).fetchall()
+    if not segments:
+        return
+    changed = [key for (key,) in connection.execute(_CHANGED, (segments[-1][0],))]
+    after = BEFORE_ALL
+    fitting = []
     for last, spans, first_us, last_us in segments:
-        before, after = after, last
-        if not all(_may_fit(each, first_us, last_us) for each in period):
-            continue
-        found = Matches(_reader(connection, last), spans)
-        changed = [key for (key,) in connection.execute(_CHANGED, (before, last))]
-        found.load((*compared, *((KEYS,) if changed else ())))
-        chosen = numpy.ones(spans, bool)
-        if changed and (keys := found.numbers(KEYS)):
-            chosen[numpy.isin(keys.values, numpy.array(changed, numpy.int64))] = False
-        for each in query.conditions:
-            if not chosen.any():
-                break
-            fits = _fitting(found, each)
-            chosen &= ~fits if each.negated else fits
-        if chosen.any():
-            found.select(chosen)
+        between = changed[bisect_right(changed, after) : bisect_right(changed, last)]
+        if all(_may_fit(each, first_us, last_us) for each in period):
+            fitting.append((Matches(_reader(connection, last), spans), last, between))
+        after = last
+    for start in range(0, len(fitting), _SEGMENTS_AT_ONCE):
+        part = fitting[start : start + _SEGMENTS_AT_ONCE]
+        needed = (*compared, *((KEYS,) if any(keys for _, _, keys in part) else ()))
+        _load(connection, [(found, last) for found, last, _ in part], needed)
+        matching = []
+        for found, last, keys in part:
+            chosen = _chosen(found, query, keys)
+            if chosen.any():
+                found.select(chosen)
+                matching.append((found, last))
+        if 2 * len(matching) > len(part):
+            _load(connection, matching, columns)
+        for found, _ in matching:
             found.load(columns)
             yield found
+
+
+def _chosen(found: Matches, query: Query, changed: Sequence[int]) -> "Array":
+    """Return for each span of a segment whether it matches and has not changed since then."""
+    import numpy
+
+    chosen = numpy.ones(len(found), bool)
+    if changed and (keys := found.numbers(KEYS)):
+        chosen[numpy.isin(keys.values, numpy.array(changed, numpy.int64))] = False
+    for each in query.conditions:
+        if not chosen.any():
+            break
+        fits = _fitting(found, each)
+        chosen &= ~fits if each.negated else fits
+    return chosen
+
+
+def _load(
+    connection: Connection, segments: Sequence[tuple[Matches, int]], names: Sequence[str]
+) -> None:
+    """Read columns of adjacent segments with one statement."""
+    if not names or len(segments) < 2:  # noqa: PLR2004  (a single segment reads its own columns)
+        return
+    placeholders, values = listing(names)
+    data: dict[int, dict[str, bytes]] = defaultdict(dict)
+    for segment, name, content in connection.execute(
+        _DATA_OF_SEVERAL.format(placeholders), (segments[0][1], segments[-1][1], *values)
+    ):
+        data[segment][plain(name)] = content
+    for found, last in segments:
+        found.add(names, data[last])
 
 
 def _reader(connection: Connection, segment: int) -> Callable[[Sequence[str]], Mapping[str, bytes]]:

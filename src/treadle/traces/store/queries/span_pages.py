@@ -112,6 +112,8 @@ def _rows(
     """
     way = "ASC" if sort.ascending else "DESC"
     rows: list[Sequence[Any]] = []
+    if source.is_empty:
+        return rows
     if sort.key is not SortKey.TIME and (after is None or after.value is not None):
         rows = _known_rows(connection, source, query, sort, wanted=wanted, after=after)
         after = None

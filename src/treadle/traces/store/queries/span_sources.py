@@ -119,6 +119,8 @@ class Source:
     exact: bool = False
     key: str = "s.id"
     """The column that orders the rows. For any other order, SQLite has to sort the rows."""
+    is_empty: bool = False
+    """Whether the source is known to have no rows."""
     walks: str | None = None
     """SQL of the table `spans` with an index that returns all spans in the order of a value.
 
@@ -227,6 +229,7 @@ def _narrower(connection: Connection, query: Query, *, walked: bool) -> Iterator
             used=text.used,
             in_time_order=True,
             key="words.rowid",
+            is_empty=text.count == 0,
         )
 
 
