@@ -242,7 +242,7 @@ def _load(
     connection: Connection, segments: Sequence[tuple[Matches, int]], names: Sequence[str]
 ) -> None:
     """Read columns of adjacent segments with one statement."""
-    if not names or len(segments) < 2:  # noqa: PLR2004  (a single segment reads its own columns)
+    if not names or len(segments) < 2:
         return
     placeholders, values = listing(names)
     data: dict[int, dict[str, bytes]] = defaultdict(dict)
