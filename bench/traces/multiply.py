@@ -38,7 +38,7 @@ def multiply(connection: Connection, copies: int) -> None:
     """Add `copies` copies of all spans in the store."""
     first, last, *most = connection.execute(_LIMITS).fetchone()
     shift = (last - first) // HOUR_US * HOUR_US + HOUR_US
-    texts = [name for name in ("texts", "partial", "tokens", "folded")
+    texts: list[str] = [name for name in ("texts", "partial", "tokens", "folded")
              if name in engine_of(connection).columns_of(connection, "texts")]  # fmt: skip
     with _without_indexes(connection):
         for copy in range(1, copies + 1):
