@@ -4,12 +4,14 @@ import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Event
 
 import pytest
 
 from tests.database.notes import FIRST, NOTES, add, add_next, encoded, texts
 from treadle.database import Connection, Database, Schema, StoreAddress, open_database
+from treadle.database.connection import first_value
 from treadle.errors import StoreError
 
 
@@ -198,3 +200,15 @@ def test_a_reader_sees_one_state_and_has_a_deadline(database: Database) -> None:
     with database.read(reader, 10):
         assert reader.execute("SELECT count(*) FROM notes").fetchone() == (2,)
     reader.close()
+
+
+def test_a_block_of_reads_keeps_its_values(database: Database) -> None:
+    add(database, "one")
+    with closing(database.connect_reader()) as reader:
+        for expected in (1, 2):
+            with database.read(reader, 5):
+                assert first_value(reader, "SELECT count(*) FROM notes") == expected
+                add(database, "another")
+                assert first_value(reader, "SELECT count(*) FROM notes") == expected
+                same = "SELECT count(*) FROM notes WHERE text = ?"
+                assert first_value(reader, same, ("one",)) == 1

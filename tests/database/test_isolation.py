@@ -168,3 +168,20 @@ def test_a_prepared_statement_of_one_project_finds_nothing_in_the_next(
         assert connection.execute("SELECT pg_backend_pid()").fetchone() == kept
         for _ in range(12):
             assert connection.execute(statement).fetchall() == []
+
+
+def test_a_connection_forgets_the_settings_of_its_last_use(database: PostgresDatabase) -> None:
+    with database.open():
+        pass
+    with closing(database.connect()) as used:
+        used.execute("SET enable_seqscan = off")
+        with database.read(used, 5):
+            used.execute("SELECT 1")
+    with closing(database.connect()) as connection:
+        assert connection.raw is used.raw
+        for name, expected in (
+            ("enable_seqscan", "on"),
+            ("statement_timeout", "0"),
+            ("jit", "off"),
+        ):
+            assert connection.raw.execute(f"SHOW {name}").fetchone() == (expected,)
