@@ -11,7 +11,7 @@ import pytest
 
 from tests.database.notes import FIRST, NOTES, add, add_next, encoded, texts
 from treadle.database import Connection, Database, Schema, StoreAddress, open_database
-from treadle.database.connection import first_value
+from treadle.database.first_value import first_value
 from treadle.errors import StoreError
 
 

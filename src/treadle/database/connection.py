@@ -1,6 +1,5 @@
 """The part of a database connection that stores use, transactions, and texts in SQL."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -42,19 +41,6 @@ class Connection(Protocol):
     def rollback(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-def first_value(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> Any:
-    """Return the first column of the first row of a query that has a row.
-
-    In a block of reads, PostgreSQL runs the query once, because its result cannot change.
-    """
-    if not isinstance(connection, sqlite3.Connection):
-        from treadle.database.postgres_connection import PostgresConnection
-
-        assert isinstance(connection, PostgresConnection)
-        return connection.first_value(sql, parameters)
-    return connection.execute(sql, parameters).fetchone()[0]
 
 
 @contextmanager

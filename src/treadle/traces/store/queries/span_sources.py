@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treadle.database import Connection
-from treadle.database.connection import first_value
+from treadle.database.first_value import first_value
 from treadle.traces.query.conditions import (
     PROPERTIES,
     Condition,
