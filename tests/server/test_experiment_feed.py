@@ -15,7 +15,7 @@ async def test_changes_of_another_process_are_published(tmp_path: Path) -> None:
     store = ExperimentStore(path)
     made = Experiment(id="e1", name="One", created_us=1, updated_us=1, items=())
     with bus.subscribe(ExperimentChanged) as heard:
-        async with experiments_followed(path, bus), asyncio.timeout(20):
+        async with experiments_followed(path, bus), asyncio.timeout(60):
             for change in (
                 lambda: store.create(made),
                 lambda: store.add_version("e1", Version(number=1, at_us=2, patch={})),

@@ -45,7 +45,7 @@ async def first(
     served: Served, wanted: Callable[[Told], bool], act: Callable[[], Any] | None = None, **how: Any
 ) -> Told:
     """The first matching event after `act`, which runs once the stream is open."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         stream = follow(served, **how)
         waiting = asyncio.ensure_future(_first(stream, wanted))
         await asyncio.sleep(0.3)

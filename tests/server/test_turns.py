@@ -249,7 +249,7 @@ async def test_viewer_who_follows_the_events_is_not_asked_for_approval(repo: Pat
         ):
             changed = await served.http.patch("/api/v1/ui", json={"location": "/runs"})
             assert changed.is_success
-            async with asyncio.timeout(20):  # both are followers as soon as they hear an event
+            async with asyncio.timeout(60):  # both are followers as soon as they hear an event
                 while "UiChanged" not in str(await socket.recv()):
                     pass
                 lines = stream.aiter_lines()

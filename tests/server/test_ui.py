@@ -43,7 +43,7 @@ async def _is_open(served: Served, name: str) -> bool:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await condition():  # noqa: ASYNC110  (another process changes it)
             await asyncio.sleep(0.05)
 

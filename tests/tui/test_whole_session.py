@@ -131,6 +131,11 @@ async def test_session_with_an_edit_a_check_an_undo_and_a_rewind(repo: Path) -> 
         await leave(screen)
 
 
+def _frame_width(screen: RealTerminal) -> int:
+    """The number of columns of the frame around the prompt, or 0."""
+    return max((len(row) for row in screen.text.splitlines() if row.endswith("╮")), default=0)
+
+
 async def test_resizing_loses_nothing(repo: Path) -> None:
     async with chat(repo, Answer(ANSWER)) as screen:
         await ask(screen, QUESTION)
@@ -139,6 +144,8 @@ async def test_resizing_loses_nothing(repo: Path) -> None:
         await screen.shows("a draft")
         screen.forget()
         screen.resize(40, 10)
+        # Otherwise the process may first read the size after it has changed back.
+        await screen.until(lambda: _frame_width(screen) == 40, "the narrow frame")
         await screen.shows("a draft")
         screen.forget()
         screen.resize(80, 24)

@@ -64,7 +64,7 @@ class Page:
 
     async def next(self) -> dict[str, Any]:
         """The next event."""
-        event: dict[str, Any] = json.loads(await asyncio.wait_for(self.opened.recv(), 20))
+        event: dict[str, Any] = json.loads(await asyncio.wait_for(self.opened.recv(), 60))
         self.after = event.get("seq", self.after)
         return event
 
@@ -103,7 +103,7 @@ async def know_each_other(servers: list[Replica]) -> None:
 
 async def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until a condition is true that no event reports."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  (several objects change it)
             await asyncio.sleep(0.01)
 

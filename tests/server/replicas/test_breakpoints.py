@@ -35,7 +35,7 @@ async def called(server: Replica, text: str = "Hi") -> AsyncIterator[asyncio.Tas
 
 async def held(server: Replica, state: str = "waiting") -> Any:
     """The only held call in a state, as a server lists it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (  # noqa: ASYNC110  (the other server reports no event)
             found := (await server.get("/breakpoints/held", state=state))["data"]
         ):

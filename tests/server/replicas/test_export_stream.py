@@ -94,7 +94,7 @@ def body(*names: str) -> bytes:
 async def empty(stream: ExportStream) -> None:
     """Wait until no export waits."""
     waiting = 1
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while waiting:
             await asyncio.sleep(0.01)
             with suppress(Error):  # NATS may be away
@@ -233,7 +233,7 @@ async def test_export_that_cannot_be_stored_is_put_away_and_counted(nats: NatsSe
                 while writing.failed < 3:
                     await stream.accept(body("a"), JSON)
 
-            await asyncio.wait_for(send(), 20)
+            await asyncio.wait_for(send(), 60)
             await empty(stream)
         assert store.tries.count("refused") >= TRIES
         assert "refused" not in store.names

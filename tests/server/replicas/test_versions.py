@@ -29,7 +29,7 @@ async def test_request_of_a_newer_server_gets_a_reply(repo: Path, nats: NatsServ
         for message in ({"type": "of the future"}, request):
             for frame in writer.frames(json.dumps(message).encode(), 100_000):
                 await connection.client.publish(names.subject("servers"), frame)
-        received = reader.read(await asyncio.wait_for(replies.get(), 20))
+        received = reader.read(await asyncio.wait_for(replies.get(), 60))
         assert received.message is not None
         reply = json.loads(received.message)
         assert (reply["id"], reply["owned"]) == (request["id"], False)
