@@ -201,9 +201,6 @@ CREATING: Final = frozenset({
 REPEATING: Final = frozenset({"PATCH /api/v1/ui"})
 """Routes that keep the given ids, and answer with those of earlier requests, too."""
 
-MEASURING: Final = frozenset({"GET /metrics"})
-"""Routes that answer the default project with figures of the whole server and of all stores."""
-
 STREAMS: Final = frozenset({"GET /api/v1/events"})
 """Routes without an end, which have tests of their own."""
 

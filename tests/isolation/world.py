@@ -275,7 +275,8 @@ def _keys(setup: Setup, roots: Mapping[str, Path]) -> Mapping[str, str]:
             if name != DEFAULT_PROJECT:
                 identities.projects.add(name, now, str(roots[part]))
             _, keys[part] = identities.keys.create(
-                name, "test", frozenset(Scope), Limits(), created_by="test", expires_us=None,
+                name, "test", frozenset(Scope) - {Scope.METRICS}, Limits(), created_by="test",
+                expires_us=None,
                 now_us=now,
             )  # fmt: skip
     return keys

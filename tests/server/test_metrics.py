@@ -1,5 +1,6 @@
 """The metrics of a server, read as Prometheus reads them."""
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.cli.command import treadle
 from tests.engines import NatsServer
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Script
 from tests.server.exports import export, span
+from tests.server.identified import identified
 from tests.server.serving import Served, serving
 from treadle.gateway.measures import GatewayMeasures
+from treadle.identity.identity import Role, Scope
 from treadle.measures import MAX_NAMES, OTHER, Names
 from treadle.server.measures import ServerMeasures
 from treadle.server.metrics import MissingLibraryError, exposition
@@ -108,8 +112,12 @@ async def test_metrics_report_the_state_of_nats(repo: Path, nats: NatsServer) ->
 async def test_metrics_require_authentication(repo: Path) -> None:
     async with serving(repo, "--require-token") as served:
         assert (await served.http.get("/metrics")).status_code == 401
-        headers = {"Authorization": f"Bearer {served.token}"}
-        assert (await served.http.get("/metrics", headers=headers)).status_code == 200
+        words = ("keys", "create", "prometheus", "--scopes", "metrics")
+        made = await asyncio.to_thread(treadle, *words, home=repo.parent / "home")
+        key = {"Authorization": f"Bearer {made.out.strip()}"}
+        for headers in ({"Authorization": f"Bearer {served.token}"}, key):
+            assert (await served.http.get("/metrics", headers=headers)).status_code == 200
+        assert (await served.http.get("/api/v1/runs", headers=key)).status_code == 403
 
 
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +141,16 @@ def test_metrics_without_any_work_are_readable() -> None:
     names = {family.name for family in text_string_to_metric_families(text)}
     assert {"treadle_ingest_spans", "treadle_draining", "treadle_build_info"} <= names
     assert GatewayMeasures().calls.items() == ()
+
+
+async def test_only_the_scope_for_metrics_allows_reading_the_figures_of_all_projects(
+    tmp_path: Path,
+) -> None:
+    async with identified(tmp_path) as server:
+        server.store.projects.add("web", 1)
+        others = set(Scope) - {Scope.METRICS}
+        for project in ("default", "web"):
+            key = server.key(*others, name="others", project=project)
+            assert await server.status("/metrics", authorization=f"Bearer {key}") == 403
+            session = server.session(f"{project}@example.com", Role.ADMIN, project)
+            assert await server.status("/metrics", cookie=f"treadle_session={session}") == 403

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from uuid import UUID
 
+from treadle.app.local_audit import record
 from treadle.cli.output import report, report_line
 from treadle.display.diffs import coloured, hunk_text, side_by_side, unified_text
 from treadle.display.editor import edit
@@ -15,6 +16,7 @@ from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
 from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.identity.records import Action
 from treadle.tools.approvals.gate import Approvals
 from treadle.visible import printable
 
@@ -102,7 +104,9 @@ class ApprovalPrompt:
         settled.cancel()
         if answer.done():
             scope, words = answer.result()
-            self._approvals.answer(question.approval_id, scope, words)
+            if self._approvals.answer(question.approval_id, scope, words):
+                subject = f"{scope.value}: {question.summary}"
+                await asyncio.to_thread(record, Action.APPROVAL, subject)
         else:
             answer.cancel()
             report("")

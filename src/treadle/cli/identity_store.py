@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from treadle.app.local_audit import Actor
 from treadle.app.stores import Stores
 from treadle.identity.records import Action
 from treadle.identity.store import IdentityStore
 
-WHO = "command line"
+WHO = Actor.COMMAND_LINE.value
 """The name in the audit log of the person who runs commands on the server's machine."""
 
 

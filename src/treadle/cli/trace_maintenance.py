@@ -10,12 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.cli.command import RepositoryUse, age, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query, write_output
 from treadle.config.quantities import age_us, shown_size, size_bytes
 from treadle.errors import UsageError
+from treadle.identity.records import Action
 from treadle.json_values import to_json
 
 if TYPE_CHECKING:
@@ -61,9 +63,11 @@ def export_spans(options: argparse.Namespace) -> int:
         if options.output == "-":
             written = to_stream(sys.stdout.buffer, spans)
             sys.stdout.buffer.flush()
+            record(Action.EXPORT, f"traces export: {written:,} spans")
             report(f"{written:,} spans written.")
             return 0
         written = to_file(Path(options.output), spans)
+    record(Action.EXPORT, f"traces export: {written:,} spans")
     if options.json:
         print_json({"spans": written, "file": options.output})
     else:
@@ -84,6 +88,7 @@ def _export_page(options: argparse.Namespace) -> int:
     with closing(Stores.of_user().open_traces()) as store:
         subject = find_subject(store, options.html)
         write_output(options, html_page(str(subject), traces_of(store, subject)))
+    record(Action.EXPORT, f"traces export --html: {subject}")
     return 0
 
 
@@ -169,6 +174,8 @@ def prune_traces(options: argparse.Namespace) -> int:
     with closing(Stores.of_user().open_traces()) as store:
         gone = store.prune(before_us=before, max_bytes=most, dry_run=options.dry_run)
         left = store.summary().sums.totals.spans
+    if gone.spans and not options.dry_run:
+        record(Action.DELETION, f"traces prune: {gone.spans:,} spans of {gone.traces:,} traces")
     if options.json:
         print_json({**to_json(gone), "left": left, "dry_run": options.dry_run})
         return 0

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.cli.command import (
     RepositoryUse,
@@ -20,6 +21,7 @@ from treadle.cli.command import (
 )
 from treadle.cli.output import report, table
 from treadle.display.lines import one_line
+from treadle.identity.records import Action
 from treadle.owner_only import open_output
 from treadle.traces.list_export import ExportedList, ListFormat, encoded
 from treadle.traces.own_spans import without_own
@@ -108,6 +110,7 @@ def add_list_export(parser: argparse.ArgumentParser) -> None:
 def write_list(options: argparse.Namespace, exported: ExportedList) -> int:
     """Write the list in the chosen format to the chosen output, and return the exit status."""
     write_output(options, encoded(exported.limited(options.limit), options.export))
+    record(Action.EXPORT, f"traces {options.action} --export {options.export}")
     return 0
 
 

@@ -6,12 +6,14 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import shown_size
 from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.identity.records import Action
 from treadle.json_values import to_json
 from treadle.spans.label_edits import editable_labels
 from treadle.traces.query import Field, Query, Rows, any_of, parse_query
@@ -87,6 +89,9 @@ def delete_traces(options: argparse.Namespace) -> int:
         if number and not options.yes and not _is_confirmed(question):
             return ExitStatus.CANCELLED
         gone = deletion.apply(store)
+    chosen = ", ".join(options.ids) if options.query is None else options.query
+    if gone.spans:
+        record(Action.DELETION, f"traces delete {options.what}: {chosen}")
     if options.json:
         print_json(to_json(gone))
     else:

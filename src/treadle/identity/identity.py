@@ -24,6 +24,8 @@ class Scope(StrEnum):
     """Changing data, asking models, approving calls, and reading the settings."""
     ADMIN = "admin"
     """Changing settings and the API keys of providers."""
+    METRICS = "metrics"
+    """Reading the metrics of the server, which count the work of all projects."""
 
 
 class Role(StrEnum):
@@ -42,7 +44,7 @@ class Role(StrEnum):
 _SCOPES = {
     Role.VIEWER: frozenset({Scope.READ}),
     Role.EDITOR: frozenset({Scope.READ, Scope.WRITE, Scope.GATEWAY, Scope.INGEST}),
-    Role.ADMIN: frozenset(Scope),
+    Role.ADMIN: frozenset(Scope) - {Scope.METRICS},
 }
 
 
@@ -107,7 +109,7 @@ class Identity:
 
 def own_identity(proof: Proof = Proof.LOCAL, project: str = DEFAULT_PROJECT) -> Identity:
     """Return the identity of the server's own user, who is an admin of every project."""
-    return Identity(project, proof, Role.ADMIN.scopes, role=Role.ADMIN)
+    return Identity(project, proof, frozenset(Scope), role=Role.ADMIN)
 
 
 def require_project_name(name: str) -> str:

@@ -38,6 +38,7 @@ GATEWAY = Need(Scope.GATEWAY)
 READ = Need(Scope.READ)
 WRITE = Need(Scope.WRITE)
 ADMIN = Need(Scope.ADMIN)
+METRICS = Need(Scope.METRICS)
 SPEND = replace(WRITE, spends=True)
 DELETE = replace(WRITE, action=Action.DELETION)
 EXPORT = replace(READ, action=Action.EXPORT)
@@ -142,7 +143,7 @@ _API: Mapping[str, Mapping[str, Need]] = {
     "/selections/label": {"POST": WRITE},
     "/selections/delete": {"POST": DELETE},
     "/views": {"GET": READ, "POST": WRITE},
-    "/views/{view_id}": {"PATCH": WRITE, "DELETE": WRITE},
+    "/views/{view_id}": {"PATCH": WRITE, "DELETE": DELETE},
     # experiments, and breakpoints of the gateway
     "/experiments": {"GET": READ, "POST": WRITE},
     "/experiments/{reference}": {"GET": READ, "PATCH": WRITE, "DELETE": DELETE},
@@ -155,7 +156,7 @@ _API: Mapping[str, Mapping[str, Need]] = {
     "/experiments/{reference}/batches/{batch_reference}/comparison": {"GET": READ},
     "/experiments/{reference}/batches/{batch_reference}/judge": {"POST": SPEND},
     "/breakpoints": {"GET": READ, "POST": WRITE},
-    "/breakpoints/{breakpoint_id}": {"PATCH": WRITE, "DELETE": WRITE},
+    "/breakpoints/{breakpoint_id}": {"PATCH": WRITE, "DELETE": DELETE},
     "/breakpoints/held": {"GET": READ},
     "/breakpoints/held/{held_id}": {"GET": READ},
     "/breakpoints/held/{held_id}/continue": {"POST": APPROVE},
@@ -184,7 +185,7 @@ ACCESS: Mapping[str, Mapping[str, Need]] = {
     "/sign-in/oidc/callback": {"GET": PUBLIC},
     "/healthz": {"GET": PUBLIC},
     "/readyz": {"GET": PUBLIC},
-    "/metrics": {"GET": READ},
+    "/metrics": {"GET": METRICS},
     "/api/openapi.json": {"GET": SIGNED_IN},
     "/mcp": dict.fromkeys(("GET", "POST", "DELETE"), SPEND),
     "/v1/traces": {"POST": INGEST},

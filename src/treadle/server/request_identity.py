@@ -58,6 +58,20 @@ def action_of(scope: Scope) -> Action | None:
     return action
 
 
+def set_approval(connection: HTTPConnection, detail: str) -> None:
+    """Add an approval with `detail` to the audit log if the response is successful.
+
+    Routes call this function if only some of their requests approve something.
+    """
+    set_action(connection.scope, Action.APPROVAL)
+    describe_action(connection, detail)
+
+
+def withdraw_action(connection: HTTPConnection) -> None:
+    """Add no entry to the audit log, because the request changed nothing."""
+    connection.scope["state"].pop(_ACTION, None)
+
+
 def describe_action(connection: HTTPConnection, detail: str) -> None:
     """Add a detail to the entry of this request in the audit log, such as the answer given."""
     connection.scope["state"][_DETAIL] = detail

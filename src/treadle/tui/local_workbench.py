@@ -25,6 +25,7 @@ from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Final, Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
+from treadle.app.local_audit import Actor, record
 from treadle.app.model_catalog import ModelList, model_catalog
 from treadle.app.model_checks import first_start_advice, try_model
 from treadle.app.permissions import Choice, Permission, Permissions
@@ -46,6 +47,7 @@ from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events import Event
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+from treadle.identity.records import Action
 from treadle.llm import ModelTest
 from treadle.llm.vendors import Vendor, model_vendors
 from treadle.session import ConversationSummary
@@ -134,7 +136,11 @@ class LocalWorkbench(Workbench):
         self, approval_id: UUID, scope: ApprovalScope, words: str | None = None
     ) -> bool:
         """See `Workbench.answer`."""
-        return self._app.approvals.answer(approval_id, scope, words)
+        pending = {each.approval_id: each.summary for each in self._app.approvals.pending()}
+        taken = self._app.approvals.answer(approval_id, scope, words)
+        if taken:
+            await _record(Action.APPROVAL, f"{scope.value}: {pending.get(approval_id, '')}")
+        return taken
 
     async def conversations(self, *, limit: int = 200) -> Sequence[ConversationSummary]:
         """See `Workbench.conversations`."""
@@ -161,6 +167,11 @@ class LocalWorkbench(Workbench):
     async def delete_conversation(self, conversation_id: UUID) -> None:
         """See `Workbench.delete_conversation`."""
         await self._app.conversations.delete(str(conversation_id))
+        await _record(Action.DELETION, f"conversation {conversation_id}")
+
+    async def note_export(self, conversation_id: UUID) -> None:
+        """See `Workbench.note_export`."""
+        await _record(Action.EXPORT, f"conversation {conversation_id}")
 
     async def plan_rewind(
         self, conversation_id: UUID, prompt: int, scope: RewindScope
@@ -241,6 +252,7 @@ class LocalWorkbench(Workbench):
     ) -> ListedProposal:
         """See `Workbench.apply`."""
         applied = await self._proposals.approve(str(proposal_id), hunks=hunks, words=words)
+        await _record(Action.APPROVAL, f"apply {proposal_id}")
         return ListedProposal.of(applied)
 
     async def deny(
@@ -252,16 +264,20 @@ class LocalWorkbench(Workbench):
     ) -> ListedProposal:
         """See `Workbench.deny`."""
         denied = await self._proposals.deny(str(proposal_id), hunks=hunks, words=words)
+        await _record(Action.APPROVAL, f"deny {proposal_id}")
         return ListedProposal.of(denied)
 
     async def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> ListedProposal:
         """See `Workbench.undo`."""
         undone = await self._proposals.undo(str(proposal_id), keep_changed=keep_changed)
+        await _record(Action.APPROVAL, f"undo {proposal_id}")
         return ListedProposal.of(undone)
 
     async def redo(self, proposal_id: UUID) -> ListedProposal:
         """See `Workbench.redo`."""
-        return ListedProposal.of(await self._proposals.redo(str(proposal_id)))
+        redone = await self._proposals.redo(str(proposal_id))
+        await _record(Action.APPROVAL, f"redo {proposal_id}")
+        return ListedProposal.of(redone)
 
     async def restage(self, proposal_id: UUID) -> ListedProposal:
         """See `Workbench.restage`."""
@@ -286,6 +302,7 @@ class LocalWorkbench(Workbench):
     async def revoke(self, permission_id: str) -> None:
         """See `Workbench.revoke`."""
         await self._permissions.revoke(permission_id)
+        await _record(Action.APPROVAL, f"revoke the permission {permission_id}")
 
     async def checks(self) -> Sequence[Check]:
         """See `Workbench.checks`."""
@@ -306,6 +323,8 @@ class LocalWorkbench(Workbench):
         """See `Workbench.run_check`."""
         if allowed is not None and always:
             await self._check_runs.always_allow(check, allowed)
+        if allowed is not None:
+            await _record(Action.APPROVAL, f"run the check {check.name} with {allowed}")
         return await self._check_runs.run(check, take_line=take_line, allowed=allowed)
 
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
@@ -376,3 +395,7 @@ class LocalWorkbench(Workbench):
     @property
     def _proposals(self) -> ProposalService:
         return ProposalService.of(self._app)
+
+
+async def _record(action: Action, subject: str) -> None:
+    await asyncio.to_thread(record, action, subject, Actor.TERMINAL)

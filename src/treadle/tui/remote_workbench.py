@@ -208,6 +208,9 @@ class RemoteWorkbench(Workbench):
         """See `Workbench.delete_conversation`."""
         await self._server.delete(f"/sessions/{conversation_id}")
 
+    async def note_export(self, conversation_id: UUID) -> None:
+        """Do nothing, since the log is at the server."""
+
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """See `Workbench.proposals`."""
         return await self._list("/proposals", ListedProposal, limit=limit)

@@ -167,6 +167,13 @@ class Workbench(ABC):
         """Delete a conversation with all its branches."""
 
     @abstractmethod
+    async def note_export(self, conversation_id: UUID) -> None:
+        """Add the export of a conversation to the audit log, if this process keeps the log.
+
+        A server cannot know what becomes of the messages that it sent.
+        """
+
+    @abstractmethod
     async def plan_rewind(
         self, conversation_id: UUID, prompt: int, scope: RewindScope
     ) -> RewindPlan:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.check_runs import CheckRuns
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.checks.model import Check, CheckRun, CheckStatus
 from treadle.checks.service import Preview
@@ -18,6 +19,7 @@ from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.display.check_results import result_lines
 from treadle.errors import ExitStatus, UsageError
+from treadle.identity.records import Action
 from treadle.tools.approvals.question import Program
 
 
@@ -81,6 +83,8 @@ async def _run(
     program = await runs.program_to_allow(found)
     if program is not None and not agreed and await asyncio.to_thread(_consent, found, program):
         await runs.always_allow(found, program)
+    if program is not None:
+        await asyncio.to_thread(record, Action.APPROVAL, f"checks run: {name} with {program}")
     return await runs.run(found, progress=progress, proposal=proposal, allowed=program)
 
 

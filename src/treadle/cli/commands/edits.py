@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from treadle.app.local_audit import record
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, chosen_parts
 from treadle.app.stores import Stores
 from treadle.app.toolsets import preview_proposal
@@ -20,10 +21,13 @@ from treadle.edits.freshness import Freshness
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.proposal_store import NO_PROPOSALS
 from treadle.edits.service import Edits
+from treadle.identity.records import Action
 from treadle.json_values import to_json
 from treadle.toolbox.wording import counted
 
 _SHOWN = 20
+_DECISIONS = frozenset({"approve", "deny", "undo", "redo"})
+"""The sub-commands that the audit log records as approvals."""
 _ACTIONS = {
     "redo": (Edits.redo, "apply a change again after undoing it"),
     "restage": (Edits.restage, "rebase a proposal onto files that have changed"),
@@ -86,7 +90,10 @@ def run(options: argparse.Namespace) -> int:
             return _list(edits, options)
         proposal = edits.find(options.proposal)
         action = _COMMANDS[options.action]
-        return action(edits, proposal, options)
+        status = action(edits, proposal, options)
+    if options.action in _DECISIONS:
+        record(Action.APPROVAL, f"edits {options.action}: {proposal.id}")
+    return status
 
 
 def _list(edits: Edits, options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.app.local_audit import record
 from treadle.cli.command import Command, RepositoryUse, positive, set_repository_use
 from treadle.cli.experiment_batches import (
     cancel_batch,
@@ -20,6 +21,7 @@ from treadle.cli.trace_queries import Actions, add_output, fitted_table, typed_q
 from treadle.clock import when
 from treadle.display.lines import short_id
 from treadle.errors import ExitStatus, UsageError
+from treadle.identity.records import Action
 from treadle.json_values import to_json
 from treadle.owner_only import open_output
 
@@ -308,6 +310,7 @@ def _value(text: str) -> Any:
 async def _export(options: argparse.Namespace) -> int:
     async with opened_experiments(options) as experiments:
         exported = to_json(await asyncio.to_thread(experiments.export, options.experiment))
+    await asyncio.to_thread(record, Action.EXPORT, f"experiment export: {exported['id']}")
     text = (
         _run_lines(exported) if options.format == "jsonl" else json.dumps(exported, indent=1) + "\n"
     )

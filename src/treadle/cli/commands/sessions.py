@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from treadle.app.conversation_answers import Session
 from treadle.app.conversation_export import ExportFormat, exported, write_new_file
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.cli.command import Command, member_of, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
@@ -17,6 +18,7 @@ from treadle.cli.transcripts import as_lines
 from treadle.clock import when
 from treadle.display.lines import short_id
 from treadle.errors import UsageError
+from treadle.identity.records import Action
 from treadle.json_values import to_json
 from treadle.session import Conversation, ConversationStore, Entry
 
@@ -146,11 +148,14 @@ def _rename(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    text = exported(_session(options), ExportFormat.JSON if options.json else options.format)
+    session = _session(options)
+    text = exported(session, ExportFormat.JSON if options.json else options.format)
+    if options.output is not None:
+        write_new_file(options.output, text)
+    record(Action.EXPORT, f"sessions export: {session.conversation.id}")
     if options.output is None:
         print_text(text.removesuffix("\n"))
         return 0
-    write_new_file(options.output, text)
     report(f"Written to {options.output}.")
     return 0
 
@@ -170,6 +175,7 @@ def _delete(options: argparse.Namespace) -> int:
         if _prompt().lower() not in ("y", "yes"):
             return 1
     with_conversations(lambda store: store.delete(str(found.id), root=root))
+    record(Action.DELETION, f"sessions delete: {found.id}")
     if options.json:
         print_json({"ok": True, "id": str(found.id)})
     else:

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.cli.command import Command, RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, print_line, print_text, report_line, table
@@ -11,6 +12,7 @@ from treadle.database.address import DEFAULT_PROJECT
 from treadle.database.backup import CopiedFile, back_up, restore
 from treadle.errors import UsageError
 from treadle.identity.identity import require_project_name
+from treadle.identity.records import Action
 from treadle.identity.store import IdentityStore
 from treadle.json_values import to_json
 from treadle.paths import user_data_dir
@@ -62,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     folder: Path = options.folder
     if options.action == "backup":
         copied = back_up(user_data_dir(), folder)
+        record(Action.EXPORT, f"store backup: {folder}")
         said = f"Backed up {len(copied)} stores to {folder}."
     else:
         copied = restore(folder, user_data_dir())

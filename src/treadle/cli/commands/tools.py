@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from treadle.app.code_index import open_index
+from treadle.app.local_audit import record
 from treadle.app.stores import Stores
 from treadle.app.toolsets import listed_registry
 from treadle.cli.command import Command, positive, repository
@@ -21,6 +22,7 @@ from treadle.clock import when
 from treadle.errors import NotFoundError, UsageError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
+from treadle.identity.records import Action
 from treadle.spans.span import SpanStatus
 from treadle.tools.approvals.grants import GrantStore
 from treadle.tools.contract import Registry
@@ -223,6 +225,8 @@ def _revoke(root: Path, which: str, *, as_json: bool) -> int:
             f"This repository has no approval {number}.",
             hint="List the approvals with `treadle tools approvals`.",
         )
+    if count:
+        record(Action.APPROVAL, f"tools approvals --revoke {which}")
     if as_json:
         print_json({"revoked": count})
     else:

@@ -15,7 +15,7 @@ from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.json_records import from_json
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import DocumentedAs, JsonOf
-from treadle.server.request_identity import describe_action
+from treadle.server.request_identity import describe_action, withdraw_action
 from treadle.server.responses import Taken
 from treadle.server.routers import api_router
 
@@ -83,6 +83,8 @@ async def answer(server: CurrentServer, request: Request, approval_id: UUID, bod
     taken = server.app.approvals.answer(approval_id, scope, body.words)
     if not taken and server.others is not None:
         taken = await server.others.answer_approval(approval_id, scope, body.words)
+    if not taken:
+        withdraw_action(request)
     return Taken(taken=taken)
 
 

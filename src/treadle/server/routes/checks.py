@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +17,7 @@ from treadle.errors import TreadleError
 from treadle.json_values import JsonField, to_json
 from treadle.server.current_project import CurrentServer, require_repository
 from treadle.server.openapi import JsonOf, json_responses
+from treadle.server.request_identity import set_approval
 from treadle.server.routers import api_router
 from treadle.server.state import ServerState
 from treadle.tools.approvals.question import Program
@@ -85,7 +86,9 @@ async def program(server: CurrentServer, name: str) -> JsonOf[ProgramToAllow]:
 
 
 @router.post("/{name}/run", response_class=Response, responses=json_responses(CheckProgress))
-async def run(server: CurrentServer, name: str, body: RunRequest) -> StreamingResponse:
+async def run(
+    server: CurrentServer, request: Request, name: str, body: RunRequest
+) -> StreamingResponse:
     """Run a check. Each line of the response is a JSON object.
 
     The server sends the lines while the check runs. The check ends when the client closes the
@@ -96,6 +99,8 @@ async def run(server: CurrentServer, name: str, body: RunRequest) -> StreamingRe
     allowed = None if body.allowed is None else Program(**body.allowed.model_dump())
     if allowed is not None and body.always:
         await runs.always_allow(check, allowed)
+    if allowed is not None:
+        set_approval(request, str(allowed))
     return StreamingResponse(_progress(runs, check, allowed), media_type="application/x-ndjson")
 
 

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from fastapi import Request
+
 from treadle.app.permissions import Permission, Permissions
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
+from treadle.server.request_identity import withdraw_action
 from treadle.server.routers import api_router
 
 router = api_router("/permissions", "approvals")
@@ -42,9 +45,12 @@ async def permissions(
 
 
 @router.delete("")
-async def revoke_all(server: CurrentServer) -> JsonOf[Revoked]:
+async def revoke_all(server: CurrentServer, request: Request) -> JsonOf[Revoked]:
     """Revoke all permissions."""
-    return Revoked(await Permissions(server.app, server.others).revoke_all())
+    revoked = await Permissions(server.app, server.others).revoke_all()
+    if not revoked:
+        withdraw_action(request)
+    return Revoked(revoked)
 
 
 @router.delete("/{permission_id}")

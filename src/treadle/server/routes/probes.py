@@ -1,8 +1,8 @@
 """The routes for load balancers and for Prometheus.
 
 Everyone may request `/healthz` and `/readyz`, with any Host header. A sender that is not
-authenticated gets no details. `/metrics` counts the work of all projects, so it requires an
-identity of the default project.
+authenticated gets no details. `/metrics` counts the work of all projects, so it has a scope of its
+own, which no role includes.
 """
 
 from typing import Annotated
@@ -11,13 +11,12 @@ from fastapi import Depends, HTTPException, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import HTTPConnection
 
-from treadle.database.address import DEFAULT_PROJECT
 from treadle.server.draining import CurrentDrain
 from treadle.server.errors import ERRORS
 from treadle.server.metrics import MissingLibraryError, exposition, gauges_of
 from treadle.server.openapi import json_responses
 from treadle.server.readiness import Readiness
-from treadle.server.request_identity import CurrentIdentity, identity_or_none
+from treadle.server.request_identity import identity_or_none
 from treadle.server.routers import plain_router
 
 router = plain_router(tags=["operations"], responses=ERRORS)
@@ -85,14 +84,12 @@ async def readyz(
 
 
 @router.get("/metrics", response_class=Response)
-async def metrics(connection: HTTPConnection, identity: CurrentIdentity) -> Response:
+async def metrics(connection: HTTPConnection) -> Response:
     """Return the metrics of the server in the text format of Prometheus.
 
-    They cover all projects. The sender needs the scope `read` of the project `default`.
+    They cover all projects. The sender needs the scope `metrics`.
     The status is 501 if the extra `team` is not installed.
     """
-    if identity.project != DEFAULT_PROJECT:
-        raise HTTPException(403, "The metrics require a key of the project default.")
     state = connection.app.state
     opened = state.projects.opened()
     gauges = await gauges_of(opened, state.bus, draining=state.drain.begun)

@@ -11,7 +11,7 @@ from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import json_responses
-from treadle.server.request_identity import describe_action
+from treadle.server.request_identity import describe_action, withdraw_action
 from treadle.server.responses import json_response
 from treadle.server.routers import api_router
 from treadle.spans.label_edits import editable_labels
@@ -103,6 +103,8 @@ async def delete(server: CurrentServer, request: Request, selected: SelectedRows
     if deleted.spans:
         event = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
         await server.app.bus.publish(event)
+    else:
+        withdraw_action(request)
     return deleted
 
 

@@ -145,6 +145,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
         try:
             session = await self._session(value)
             written = await asyncio.to_thread(_export, session, path.strip())
+            await self._workbench.note_export(value.id)
         except TreadleError as error:
             self.show_error(error)
         else:
