@@ -60,21 +60,24 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
-def repository(options: argparse.Namespace) -> Path:
-    """Return the root of the repository. Raises UsageError if there is no usable folder."""
+def repository(options: argparse.Namespace, option: str = "--repo") -> Path:
+    """Return the root of the repository. Raises UsageError if there is no usable folder.
+
+    `option` is the name that the errors use for the option with the folder.
+    """
     given: Path | None = options.repo
     if given is None:
         root = find_root(Path.cwd())
         if holds_home(root):
             raise UsageError(
                 f"{root} is a home directory or a filesystem root, not a repository.",
-                hint="Change to a repository, or pass one with --repo PATH.",
+                hint=f"Change to a repository, or pass one with {option} PATH.",
             )
         return root
     if not given.exists():
-        raise UsageError(f"--repo: {given} does not exist.", hint="Pass the path of a folder.")
+        raise UsageError(f"{option}: {given} does not exist.", hint="Pass the path of a folder.")
     if not given.is_dir():
-        raise UsageError(f"--repo: {given} is not a folder.", hint="Pass the path of a folder.")
+        raise UsageError(f"{option}: {given} is not a folder.", hint="Pass the path of a folder.")
     return given.resolve()
 
 

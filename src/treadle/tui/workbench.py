@@ -170,7 +170,7 @@ class Workbench(ABC):
     async def note_export(self, conversation_id: UUID) -> None:
         """Add the export of a conversation to the audit log, if this process keeps the log.
 
-        A server cannot know what becomes of the messages that it sent.
+        A server cannot know whether a client saves the messages that it reads.
         """
 
     @abstractmethod

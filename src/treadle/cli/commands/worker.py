@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run calls until a signal stops the worker, and return the exit status."""
     given: list[Path | None] = options.repos or [None]
-    roots = [repository(argparse.Namespace(repo=each)) for each in given]
+    roots = [repository(argparse.Namespace(repo=each), "--repos") for each in given]
 
     def ready(name: str) -> None:
         if options.json:
