@@ -2,10 +2,13 @@ import base64
 import json
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.engines import NewAddress
 from tests.spans.runs import span
@@ -14,6 +17,7 @@ from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind
 from treadle.traces import TraceStore
 from treadle.traces.store.deletion import Deleter
+from treadle.traces.store.recount import wrong_sums
 from treadle.traces.store.results import Deleted
 
 IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
@@ -141,6 +145,62 @@ def test_old_traces_are_pruned_by_their_end(store: TraceStore) -> None:
         left = connection.execute("SELECT trace_id FROM traces ORDER BY trace_id").fetchall()
     assert left == [("t3",), ("t4",), ("t5",)]
     assert store.prune(before_us=limit) == Deleted(0, 0, 0)
+
+
+HOUR_US = 3_600_000_000
+_WRITES = st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(0, 9), st.integers(0, 5))
+"""The number of a trace and of a span, and the hours of its start and of its duration."""
+_STEPS = st.lists(st.lists(_WRITES, min_size=1, max_size=5) | st.integers(0, 16), max_size=8)
+"""Batches of spans to write, and hours before which traces are pruned."""
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=_STEPS)
+def test_pruning_between_late_spans_keeps_sums_exact(
+    new_address: NewAddress, steps: list[list[tuple[int, int, int, int]] | int]
+) -> None:
+    left: dict[tuple[str, str], Span] = {}
+    with closing(TraceStore.open(new_address())) as store:
+        for step in steps:
+            if isinstance(step, int):
+                kept = {span.trace_id for span in left.values() if _end(span) >= step * HOUR_US}
+                gone = [key for key in left if key[0] not in kept]
+                assert store.prune(before_us=step * HOUR_US).spans == len(gone)
+                for key in gone:
+                    del left[key]
+                continue
+            written = [_hourly(*each) for each in step]
+            new = {(one.trace_id, one.span_id): one for one in reversed(written)}
+            store.write(list(new.values())).result()
+            left = new | left
+        with store.reader() as connection:
+            assert wrong_sums(connection) == []
+        traces = [store.trace(trace).spans for trace in {trace for trace, _ in left}]
+        assert {(one.trace_id, one.span_id) for spans in traces for one in spans} == left.keys()
+        assert store.held().spans == len(left)
+
+
+def _hourly(trace: int, number: int, start: int, hours: int) -> Span:
+    """A finished span. Versions of it with different times must not differ in the model."""
+    begin = (start if number else 0) * HOUR_US + trace * 100 + number
+    return replace(
+        span(
+            f"s{number}",
+            "s0" if number else None,
+            trace_id=f"t{trace}",
+            kind=SpanKind.MODEL,
+            start_us=begin,
+            end_us=begin + hours * HOUR_US,
+        ),
+        run_id=f"run{trace // 2}",
+        model=f"model{number % 2}",
+        tokens=Usage(input=number, output=1),
+    )
+
+
+def _end(span: Span) -> int:
+    assert span.end_us is not None
+    return span.end_us
 
 
 def test_the_oldest_traces_are_pruned_until_the_rest_fits(file_store: TraceStore) -> None:

@@ -21,7 +21,7 @@ from treadle.traces.store.segment_builder import renew_after
 from treadle.traces.store.segments import BEFORE_ALL
 from treadle.traces.store.statements import packed
 from treadle.traces.store.sums import SumChanges
-from treadle.traces.store.trace_states import trace_states
+from treadle.traces.store.trace_states import TraceState, trace_states
 from treadle.traces.store.writer_thread import Writer
 
 BEGINNING = (-(2**63), 0)
@@ -160,7 +160,8 @@ def _all_oldest(connection: Connection, before_us: int) -> Iterator[list[OldTrac
 
 T = TypeVar("T")
 
-_SPANS_AT_ONCE = 500
+_SPANS_AT_ONCE = 200
+"""The maximum number of spans that a transaction deletes. Other writers wait for its end."""
 _CLEANED_FRACTION = 20
 """Pruning cleans the file if it deletes at least a twentieth of the spans."""
 
@@ -222,8 +223,13 @@ class Deleter:
 
     def _delete(self, trace_ids: _Ids, deleted: list[int]) -> None:
         left = list(trace_ids)
+        at_once = len(left)
         while left:
-            count, left = self._do(_delete_some(left))
+            some = left[:at_once]
+            count, rest = self._do(_delete_some(some))
+            left = rest + left[at_once:]
+            # Each step loads the states of its traces, so it gets few more than it can delete.
+            at_once = 2 * (len(some) - len(rest)) + 1
             deleted[0] += count
         deleted[1] += len(trace_ids)
 
@@ -266,14 +272,17 @@ def _delete_some(
             states = trace_states(connection, trace_ids)
             sums = SumChanges()
             rows: list[SpanRow] = []
+            traces: dict[int, TraceState] = {}
             for state in states.values():
+                if len(rows) == _SPANS_AT_ONCE:
+                    break
+                traces[state.id] = state
                 for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(rows))):
                     row = SpanRow(*found)
                     sums.add(row, state, -1)
                     state.remove(row)
                     rows.append(row)
             span_merge.delete_rows(connection, [row.id for row in rows])
-            traces = {state.id: state for state in states.values()}
             rows_of_others = match_calls(connection, rows, traces, sums)
             recount_faults(connection, [*rows, *rows_of_others], traces, sums)
             sums.store_facets(connection)
@@ -281,7 +290,11 @@ def _delete_some(
                 state.settle(connection)
             sums.store(connection, traces.values())
             _note_remains(connection, 1)
-            left = [trace_id for trace_id, state in states.items() if not state.empty]
+            left = [
+                trace_id
+                for trace_id, state in states.items()
+                if state.id not in traces or not state.empty
+            ]
             return len(rows), left
 
     return delete

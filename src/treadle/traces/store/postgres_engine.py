@@ -72,8 +72,8 @@ _BYTES_OF_SPAN = "SELECT " + " + ".join(
 )
 """The average bytes of a span in the two largest tables. The sample is always the same pages."""
 _SAMPLED_PAGES = 1_000
-_ROW_OVERHEAD = 100
-"""The bytes of the headers, the keys and the unused ends of pages of a span in both tables."""
+_FILLED = 0.9
+"""The filled fraction of pages without deleted rows: 0.89 with 1,000,000 spans of 7.7 KB."""
 
 _STATISTICS = """
     SELECT reltuples <= 0, pg_relation_size(oid) > 500000 FROM pg_class
@@ -185,7 +185,7 @@ class PostgresEngine(Engine):
         (row,) = connection.execute(_BYTES_OF_SPAN, (percent,)).fetchone()
         if row is None or not files:
             return int(total)
-        return int(total * min(1.0, spans * (float(row) + _ROW_OVERHEAD) / int(files)))
+        return int(total * min(1.0, spans * float(row) / (int(files) * _FILLED)))
 
     def clean(self, database: Database, do: Callable[[Job[Any]], Any]) -> None:  # noqa: ARG002
         """Remove deleted rows from the tables and their indexes, while the writer goes on.
