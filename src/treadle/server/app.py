@@ -144,6 +144,16 @@ def create_app(
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     app.add_exception_handler(RefusedError, answer_refused)
+    templates = _add_routes(app)
+    app.add_middleware(BodyLimit, limit=size_bytes(settings.traces.max_request))
+    app.add_middleware(Guard, hosts=hosts, credentials=credentials, services=services)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestMeasures, measures=measures, templates=templates)
+    return app
+
+
+def _add_routes(app: FastAPI) -> Mapping[object, str]:
+    """Add all routes, and return the path of each endpoint outside of the page."""
     # The gateway's routes are first in the list, since each route before them would delay every
     # gateway call by microseconds.
     app.router.routes[:0] = gateway_routes()
@@ -157,11 +167,7 @@ def create_app(
     app.router.routes.extend(public)
     check_access(app, public)
     app.router.default = page.or_else(app.router.default)
-    app.add_middleware(BodyLimit, limit=size_bytes(settings.traces.max_request))
-    app.add_middleware(Guard, hosts=hosts, credentials=credentials, services=services)
-    app.add_middleware(SecurityHeaders)
-    app.add_middleware(RequestMeasures, measures=measures, templates=templates)
-    return app
+    return templates
 
 
 def _lifespan(

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from treadle.cli.command import Command, repository
+from treadle.cli.large_imports import without_collection
 from treadle.cli.output import report
 
 
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
         report(
             "Waiting for an MCP client on standard input (docs/mcp.md); Ctrl-C stops the server."
         )
-    from treadle.mcp.server import serve_stdio
+    with without_collection():
+        from treadle.mcp.server import serve_stdio
 
     # A thread that waits for the client's next line cannot be cancelled. Ctrl-C therefore ends the
     # process at once, which is safe for all stores.

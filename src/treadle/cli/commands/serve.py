@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.running_server import DEFAULT_PORT
 from treadle.cli.command import Command, repository
+from treadle.cli.large_imports import without_collection
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.owner_only import open_output
 from treadle.paths import data_path
@@ -44,8 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the user presses Ctrl-C, and return the exit status."""
-    from treadle.config.loader import load
-    from treadle.server import serve
+    with without_collection():
+        from treadle.config.loader import load
+        from treadle.server import serve
 
     root = repository(options)
     loaded = load(root, os.environ, {})
