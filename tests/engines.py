@@ -77,6 +77,12 @@ class PostgresServer(_Engine):
     def data(self) -> Path:
         return self.folder / "postgres"
 
+    @property
+    def pid(self) -> int:
+        """The id of the main process, whose children serve the connections."""
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, database: str = "postgres", *, user: str = "postgres") -> str:
         """The address of a database. The user `postgres` is a superuser."""
         return f"postgresql://{user}@{self.host}:{self.port}/{database}"
