@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,9 @@ from statistics import median
 import psycopg
 
 from bench.traces.figures import Figures, say
-from bench.traces.fill import CHUNK, chunk
+from bench.traces.fill import GAP_NS, TRACE_SPANS
+from bench.traces.generator import BEGIN_NS, Generator
+from bench.traces.otlp_bytes import batches
 from tests.engines import PostgresServer, postgres_server
 from treadle.database import PostgresAddress, StoreAddress
 from treadle.spans.otlp import decode_protobuf
@@ -45,7 +48,7 @@ class Task:
     """The spans that one writer writes, and how it writes them."""
 
     address: StoreAddress
-    first_chunk: int
+    part: int
     spans: int
     size: int
     ahead: int
@@ -82,12 +85,16 @@ class Use:
 
 
 def spans_of(task: Task) -> list[Span]:
-    """Return the spans of a task. Each chunk always has the same spans."""
+    """Return the spans of a task. The same part always has the same spans."""
+    traces = -(-task.spans // TRACE_SPANS)
+    begin = BEGIN_NS + task.part * traces * GAP_NS
+    made = Generator(seed=task.part, first_thread=task.part * traces).traces(
+        traces, begin_ns=begin, gap_ns=GAP_NS
+    )
     spans: list[Span] = []
-    for number in range(-(-task.spans // CHUNK)):
-        for batch in chunk(task.first_chunk + number):
-            mapped = map_spans(decode_protobuf(batch.body))
-            spans += redact_spans(mapped.spans)[0]
+    for batch in batches(made, 500):
+        mapped = map_spans(decode_protobuf(batch.body))
+        spans += redact_spans(mapped.spans)[0]
     return spans[: task.spans]
 
 
@@ -108,9 +115,7 @@ def write(task: Task, barrier: Barrier, results: "multiprocessing.Queue[Written]
         for start in range(0, len(spans), task.size):
             sent = time.perf_counter()
             stored = store.write(spans[start : start + task.size])
-            stored.add_done_callback(
-                lambda _, sent=sent: acknowledged.append(time.perf_counter() - sent)
-            )
+            stored.add_done_callback(partial(_note, acknowledged, sent))
             waiting.append(stored)
             while len(waiting) > task.ahead:
                 waiting.popleft().result()
@@ -121,6 +126,10 @@ def write(task: Task, barrier: Barrier, results: "multiprocessing.Queue[Written]
         )
         barrier.wait()
         barrier.wait()
+
+
+def _note(acknowledged: list[float], sent: float, _: Future[None]) -> None:
+    acknowledged.append(time.perf_counter() - sent)
 
 
 def server_use(server: PostgresServer) -> Use:
@@ -148,9 +157,7 @@ def server_use(server: PostgresServer) -> Use:
     return Use(connections, others, waits, int(row[0]))
 
 
-def measure(
-    tasks: Sequence[Task], server: PostgresServer | None
-) -> tuple[Sequence[Written], Use]:
+def measure(tasks: Sequence[Task], server: PostgresServer | None) -> tuple[Sequence[Written], Use]:
     """Run the writers at the same time. Returns their results, and what the server used."""
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(len(tasks) + 1)
@@ -189,7 +196,7 @@ def main() -> None:
     parser.add_argument("--ahead", type=int, default=0)
     given = parser.parse_args()
     figures = Figures((SQLITE, POSTGRES))
-    first_chunk = 0
+    part = 0
     with _addresses(given.folder) as (addresses, server):
         for writers in given.writers:
             for size in given.sizes:
@@ -197,13 +204,13 @@ def main() -> None:
                 for _ in range(given.rounds):
                     for name, address in addresses.items():
                         tasks = [
-                            Task(address, first_chunk + number, given.spans, size, given.ahead)
+                            Task(address, part + number, given.spans, size, given.ahead)
                             for number in range(writers)
                         ]
                         found = measure(tasks, server if name == POSTGRES else None)
                         for what, value in _values(*found, given.spans, size).items():
                             every[name].setdefault(what, []).append(value)
-                    first_chunk += writers * -(-given.spans // CHUNK)
+                    part += writers
                 for name, rows in every.items():
                     for what, values in rows.items():
                         label = f"{writers} x {size}: {what}"
@@ -213,9 +220,7 @@ def main() -> None:
     print(figures.markdown("writers x spans of a request"))
 
 
-def _values(
-    written: Sequence[Written], used: Use, spans: int, size: int
-) -> Mapping[str, float]:
+def _values(written: Sequence[Written], used: Use, spans: int, size: int) -> Mapping[str, float]:
     count = spans * len(written)
     requests = len(written) * -(-spans // size)
     times = sorted(seconds for each in written for seconds in each.acknowledged)

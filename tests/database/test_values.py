@@ -95,7 +95,9 @@ def test_a_boolean_is_returned_as_a_number(databases: tuple[Database, ...], valu
             assert found.fetchone()[0] == int(value)
 
 
-@given(st.lists(st.text(st.characters(max_codepoint=0x10EFFF, exclude_characters="\0"))))
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", max_codepoint=0x10EFFF, exclude_characters="\0")))
+)
 def test_texts_have_the_order_of_their_characters(
     databases: tuple[Database, ...], listed: list[str]
 ) -> None:

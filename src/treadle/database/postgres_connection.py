@@ -18,13 +18,13 @@ from typing import Any
 import psycopg
 from psycopg.sql import SQL, Literal
 
+from treadle.database import postgres_arrays, postgres_values
 from treadle.database.address import PostgresAddress
 from treadle.database.connection import Cursor
 from treadle.database.dialect import translated
 from treadle.database.postgres_functions import PROJECT_SETTING
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_search import HAS_WORDS
-from treadle.database.postgres_values import adapt
 from treadle.database.schema import Schema
 
 _CONNECT_SECONDS = 10
@@ -273,7 +273,8 @@ class Pool:
             )
         except psycopg.ProgrammingError:  # its message can contain the password
             raise sqlite3.OperationalError("the setting is not a valid address") from None
-        adapt(raw)
+        postgres_values.adapt(raw)
+        postgres_arrays.adapt(raw)
         return raw
 
     def _assign(

@@ -44,25 +44,15 @@ def adapt(connection: "psycopg.Connection[Any]") -> None:
     connection.row_factory = _restoring_rows
 
 
-def is_stored_unchanged(text: str) -> bool:
-    """Return whether PostgreSQL stores the text as it is."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        return False
-    return b"\0" not in data and _LEAD not in data
-
-
-def stored_text(text: str | PackedText) -> str:
-    """Return the text that PostgreSQL stores.
+def stored_bytes(text: str | PackedText) -> bytes:
+    """Return the UTF-8 form of the text that PostgreSQL stores.
 
     Raises UnicodeEncodeError for a `str` with a lone surrogate, as SQLite does.
     """
-    if isinstance(text, str):
-        text.encode()
-    else:
-        text = text.decode("utf-8", "surrogatepass")
-    return _UNSTORABLE.sub(_private, text)
+    if isinstance(text, bytes):
+        return _stored(text.decode("utf-8", "surrogatepass"))
+    data = text.encode()
+    return _stored(text) if b"\0" in data or _LEAD in data else data
 
 
 def _stored(text: str) -> bytes:
@@ -89,13 +79,12 @@ class _TextDumper(StrDumperUnknown):
     """Sends a text. Raises UnicodeEncodeError for a lone surrogate, as SQLite does."""
 
     def dump(self, obj: str) -> Buffer:
-        data = obj.encode()
-        return _stored(obj) if b"\0" in data or _LEAD in data else data
+        return stored_bytes(obj)
 
 
 class _PackedTextDumper(StrDumperUnknown):
     def dump(self, obj: Any) -> Buffer:
-        return _stored(bytes(obj).decode("utf-8", "surrogatepass"))
+        return stored_bytes(PackedText(obj))
 
 
 class _BoolDumper(Dumper):

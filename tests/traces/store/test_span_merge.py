@@ -71,6 +71,7 @@ def written(new_address: NewAddress, batches: Sequence[Sequence[Span]]) -> dict[
         return dump(store, WORDS)
 
 
+@pytest.mark.timeout(900)  # each example creates stores in PostgreSQL
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), arriving=st.lists(versions(), min_size=1, max_size=14))
 def test_the_order_of_arrival_leaves_no_trace(
@@ -105,6 +106,7 @@ def expected(kept: Sequence[Span]) -> list[int]:
 SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors, faults, busy_us"
 
 
+@pytest.mark.timeout(900)  # each example creates stores in PostgreSQL
 @settings(max_examples=40, deadline=None)
 @given(arriving=st.lists(versions(), min_size=1, max_size=14))
 def test_the_sums_are_those_of_the_kept_versions(

@@ -6,11 +6,11 @@ from typing import Any
 from weakref import WeakSet
 
 from treadle.database import Connection, Database
+from treadle.database.postgres_arrays import word_vector
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.engine import Engine, Job, SearchTexts
 from treadle.traces.store.long_texts import shortened, shortened_row
-from treadle.traces.store.postgres_statements import allow_copies
 from treadle.traces.store.statements import Text
 from treadle.traces.store.text_index import POSTGRES_TEXTS, TextColumns, text_columns
 
@@ -35,19 +35,21 @@ _WRITER_SETTINGS = (
     ("enable_mergejoin", "off"),
     ("enable_bitmapscan", "off"),
     ("jit", "off"),
+    # Planning a statement for its values takes longer than running it, and finds the same plan.
+    ("plan_cache_mode", "force_generic_plan"),
 )
-_COPIED = (
+_WRITTEN = (
     "spans", "contents", "texts", "blobs", "blob_uses", "span_labels", "span_properties", "traces",
     "runs", "threads", "trace_facets", "rollups", "properties",
 )  # fmt: skip
-"""The tables into which the writer copies rows."""
+"""The tables that the writer fills."""
 
 _UNCOMPRESSED = {
     "contents": ("data",),
     "blobs": ("data",),
     "texts": ("input", "output", "texts", "tokens"),
 }
-_CLEANED = (*_COPIED, "examined", "ruled", "segments", "segment_columns")
+_CLEANED = (*_WRITTEN, "examined", "ruled", "segments", "segment_columns")
 """The tables that have rows of deleted spans."""
 _CLEANING_DELAY_MS = 2
 """The pauses of a clean-up, which leave the disk to other statements, as those of autovacuum."""
@@ -131,7 +133,6 @@ class PostgresEngine(Engine):
             "SELECT set_config('synchronous_commit', 'on', false)"
             " WHERE current_setting('synchronous_commit') = 'off'"
         )
-        allow_copies(connection, _COPIED)
 
     def maintain(self, connection: Connection) -> None:
         """Collect the first statistics, without which the planner chooses unsuitable indexes.
@@ -142,7 +143,7 @@ class PostgresEngine(Engine):
             return
         missing, many = connection.execute(_STATISTICS).fetchone()
         if missing and many:
-            connection.execute(f"ANALYZE {', '.join(_COPIED)}")
+            connection.execute(f"ANALYZE {', '.join(_WRITTEN)}")
         if many:
             _with_statistics.add(connection)
 
@@ -153,7 +154,8 @@ class PostgresEngine(Engine):
         return shortened_row(row)
 
     def text_row(self, texts: SearchTexts) -> tuple[Any, ...]:
-        return (*texts, *text_columns(texts))
+        columns = text_columns(texts)
+        return (*texts, word_vector(columns.texts), *columns[1:])
 
     def insert_texts(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         statements.insert(
