@@ -53,7 +53,7 @@ async def chat(
 
 async def quit_terminal(screen: RealTerminal) -> None:
     screen.type("\x11")
-    assert await screen.ended() == 0
+    assert await screen.ended() == 0, screen.raw
     assert screen.is_clean()
 
 

@@ -63,7 +63,7 @@ async def ask(screen: RealTerminal, text: str) -> None:
 
 async def leave(screen: RealTerminal) -> None:
     screen.type("\x11")
-    assert await screen.ended() == 0
+    assert await screen.ended() == 0, screen.raw
     assert screen.is_clean()
 
 

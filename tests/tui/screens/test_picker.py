@@ -168,6 +168,22 @@ async def test_an_action_does_not_reach_a_row_that_was_not_seen() -> None:
         assert await picker.settled() == "one"
 
 
+async def test_rows_that_arrive_while_the_picker_closes_are_not_shown() -> None:
+    """The rows arrive when the parts of the picker are removed, and the picker still exists."""
+    picker = Names(["one"])
+    picker.gate.clear()
+    app = Window(picker)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        picker.action_close()
+        while picker.query("#title"):  # noqa: ASYNC110  (Textual has no event for this moment)
+            await asyncio.sleep(0)
+        assert picker.is_attached
+        picker.gate.set()
+        await settled(pilot)
+    assert app.result is None
+
+
 async def test_failed_choice_shows_the_error_with_its_hint_and_stays_open() -> None:
     app = Window(Names(["broken", "one"]))
     async with app.run_test() as pilot:

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -20,6 +19,7 @@ from treadle.tui.actions import Where, actions_in
 from treadle.tui.approvals.panel import preview
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.key_line import KeyLine
+from treadle.tui.screens.overlay import Overlay
 from treadle.tui.screens.words import WordsScreen
 from treadle.tui.text import foreign, foreign_line
 
@@ -42,7 +42,7 @@ class Answer:
     words: str | None = None
 
 
-class AnswerScreen(ModalScreen[Answer | None]):
+class AnswerScreen(Overlay[Answer | None]):
     """Returns the answer to a question, or None if the person leaves the question open.
 
     `note` states what the answer applies to, if the question does not state it.

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Log, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -23,6 +22,7 @@ from treadle.tui.actions import Action, Where, actions_in
 from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.draft import CommandOutput
 from treadle.tui.screens.key_line import KeyLine
+from treadle.tui.screens.overlay import Overlay
 from treadle.tui.screens.picker import LIST_BINDINGS, Picker, choose_action
 from treadle.tui.screens.row_list import Row, RowList, fields
 from treadle.tui.text import foreign, foreign_line
@@ -100,7 +100,7 @@ class ChecksScreen(Picker[Check, CommandOutput]):
             self.finish(output)
 
 
-class CheckScreen(ModalScreen[CommandOutput | None]):
+class CheckScreen(Overlay[CommandOutput | None]):
     """Runs one check.
 
     Returns a chip for the prompt if the person hands the result to the model.
@@ -303,7 +303,7 @@ class CheckScreen(ModalScreen[CommandOutput | None]):
         self.query_one(Log).scroll_end(animate=False)
 
 
-class ConsentScreen(ModalScreen[bool | None]):
+class ConsentScreen(Overlay[bool | None]):
     """Asks whether a program inside the repository may run.
 
     Returns True if it may always run, False if it may run once, and None if it must not run.

@@ -16,13 +16,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from treadle.errors import TreadleError
 from treadle.tui.actions import Action, Where, actions_in
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.key_line import KeyLine
+from treadle.tui.screens.overlay import Overlay
 from treadle.tui.screens.row_list import Row, RowList
 from treadle.tui.text import foreign
 
@@ -36,7 +36,7 @@ _WIDTHS = [(0, "-small"), (60, "-medium"), (100, "-wide")]
 _HEIGHTS = [(0, "-low"), (20, "-tall")]
 
 
-class Picker(ModalScreen[R | None], Generic[T, R]):
+class Picker(Overlay[R | None], Generic[T, R]):
     """Lets a person choose a row with a value of type T, and returns a result of type R or None.
 
     A subclass sets the class variables, reads the rows in `find_rows`, and overrides `choose_row`.

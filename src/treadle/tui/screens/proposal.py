@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from treadle.app.proposal_answers import ShownProposal
@@ -25,6 +24,7 @@ from treadle.tui.diff.view import DiffView
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.answer import WHY_NOT, AnswerScreen
 from treadle.tui.screens.key_line import KeyLine
+from treadle.tui.screens.overlay import Overlay
 from treadle.tui.screens.words import WordsScreen
 from treadle.tui.text import foreign, foreign_line
 from treadle.tui.workbench import Workbench
@@ -33,7 +33,7 @@ _NARROW_COLUMNS = 60
 """On a narrower terminal, the title does not contain the state."""
 
 
-class ProposalScreen(ModalScreen[None]):
+class ProposalScreen(Overlay[None]):
     """The diff of a proposal.
 
     `question` is the waiting question of a tool call about this proposal. The decision of the

@@ -6,15 +6,15 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from treadle.tui.actions import Where, actions_in
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.key_line import KeyLine
+from treadle.tui.screens.overlay import Overlay
 
 
-class QuestionScreen(ModalScreen[bool]):
+class QuestionScreen(Overlay[bool]):
     """Returns whether the person agreed. Only the key of the action `confirm` agrees."""
 
     DEFAULT_CSS = """
