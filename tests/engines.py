@@ -14,6 +14,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from uuid import uuid4
 
+import httpx2
 import psycopg
 
 from treadle.database import StoreAddress
@@ -185,11 +186,14 @@ class NatsServer(_Engine):
     port: int = field(default_factory=free_port)
     options: tuple[str, ...] = ()
     """Further options of the command line."""
+    host: str = "127.0.0.1"
+    prefix: Sequence[str] = ()
+    """Words before the command of the server, such as those that enter a network namespace."""
 
     @property
     def url(self) -> str:
         """The address for the setting `bus.url`."""
-        return f"nats://127.0.0.1:{self.port}"
+        return f"nats://{self.host}:{self.port}"
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections."""
@@ -198,9 +202,10 @@ class NatsServer(_Engine):
         with (self.folder / "nats.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
+                    *self.prefix,
                     NATS_SERVER,
                     "-a",
-                    "127.0.0.1",
+                    self.host,
                     "-p",
                     str(self.port),
                     "-js",
@@ -211,7 +216,7 @@ class NatsServer(_Engine):
                 stdout=log,
                 stderr=log,
             )
-        self._wait_until(lambda: _accepts(self.port), self.folder / "nats.log")
+        self._wait_until(lambda: _accepts(self.host, self.port), self.folder / "nats.log")
 
     def stop(self) -> None:
         """Shut the server down cleanly."""
@@ -220,6 +225,65 @@ class NatsServer(_Engine):
     def kill(self) -> None:
         """End the server at once."""
         self._end(signal.SIGKILL)
+
+
+class NatsCluster:
+    """Three NATS servers that store streams together."""
+
+    def __init__(self, folder: Path) -> None:
+        routes = [f"nats://127.0.0.1:{free_port()}" for _ in range(3)]
+        self._monitors = [free_port() for _ in routes]
+        self.nodes = [
+            NatsServer(
+                folder / f"node{number}",
+                options=("-n", f"node{number}", "-m", str(self._monitors[number]),
+                         "--cluster_name", "tests", "--cluster", route,
+                         "--routes", ",".join(routes)),
+            )
+            for number, route in enumerate(routes)
+        ]  # fmt: skip
+
+    @property
+    def url(self) -> str:
+        """The address for the setting `bus.url`."""
+        return ",".join(node.url for node in self.nodes)
+
+    def start(self) -> None:
+        """Start all nodes, and wait until they work together."""
+        for node in self.nodes:
+            node.start()
+        self.wait_until_whole()
+
+    def wait_until_whole(self) -> None:
+        """Wait until all nodes have a leader and all messages."""
+        deadline = time.monotonic() + _START_SECONDS
+        while not all(map(_is_healthy, self._monitors)):
+            assert time.monotonic() < deadline, "the nodes of NATS do not agree"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End all nodes at once."""
+        for node in self.nodes:
+            node.kill()
+
+
+def _is_healthy(monitor: int) -> bool:
+    """Whether JetStream of a node works, by its monitoring port."""
+    try:
+        return httpx2.get(f"http://127.0.0.1:{monitor}/healthz").is_success
+    except httpx2.HTTPError:
+        return False
+
+
+@contextmanager
+def nats_cluster(folder: Path) -> Iterator[NatsCluster]:
+    """Start a cluster in `folder`, and end it afterwards."""
+    cluster = NatsCluster(folder)
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @contextmanager
@@ -244,9 +308,9 @@ def nats_server(folder: Path, *options: str) -> Iterator[NatsServer]:
         server.stop()
 
 
-def _accepts(port: int) -> bool:
+def _accepts(host: str, port: int) -> bool:
     with closing(socket.socket()) as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def _user() -> str | None:

@@ -16,7 +16,6 @@ Run: python -m bench.team.replica_faults [--rounds 20] [--postgres]
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import random
@@ -31,11 +30,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import nats
-from nats.aio.msg import Msg
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
+from bench.team.breaking import Repeater
 from tests.engines import NatsServer, free_port, nats_server, postgres_server
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call, Pause, Script, delta, sse
@@ -99,7 +97,6 @@ class Load:
     statuses: Counter[str] = field(default_factory=Counter)
     events: int = 0
     gaps: int = 0
-    repeated: int = 0
     answered: int = 0
     faults: list[str] = field(default_factory=list)
     approving: set[asyncio.Task[None]] = field(default_factory=set)
@@ -240,38 +237,12 @@ def _reply(request: RecordedRequest) -> Script | Answer:
     return sse(*words, delta(content=".", finish_reason="stop"))
 
 
-async def repeat_messages(url: str, load: Load) -> None:
-    """Send some of the messages between the servers a second time, late and in another order."""
-    client = await nats.connect(
-        url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, error_cb=_ignore
-    )
-    later: set[asyncio.Task[None]] = set()
-
-    async def send(message: Msg) -> None:
-        await asyncio.sleep(load.draw.uniform(0, 1))
-        with contextlib.suppress(nats.errors.Error):
-            await client.publish(message.subject, message.data)
-            load.repeated += 1
-
-    seen: set[bytes] = set()
-
-    async def repeat(message: Msg) -> None:
-        if message.data in seen or load.draw.random() > 0.2:
-            return
-        seen.add(message.data)
-        task = asyncio.create_task(send(message))
-        later.add(task)
-        task.add_done_callback(later.discard)
-
-    for subject in ("events", "servers", "server.*"):
-        await client.subscribe(f"treadle.default.{subject}", cb=repeat)
-    while not load.stopped:  # noqa: ASYNC110  (the load has no event)
-        await asyncio.sleep(0.2)
-    await client.close()
-
-
-async def _ignore(_error: Exception) -> None:
-    """Ignore an error of the connection, because NATS is killed on purpose."""
+async def repeat_messages(url: str, load: Load, repeater: Repeater) -> None:
+    """Send some of the messages between the servers again."""
+    subjects = tuple(f"treadle.default.{each}" for each in ("events", "servers", "server.*"))
+    async with repeater.repeating(url, subjects, load.draw):
+        while not load.stopped:  # noqa: ASYNC110  (the load has no event)
+            await asyncio.sleep(0.2)
 
 
 @asynccontextmanager
@@ -308,11 +279,12 @@ async def run(rounds: int, seed: int, *, postgres: bool) -> int:
         Path(name).chmod(0o755)  # noqa: ASYNC240  (PostgreSQL runs as another user)
         async with environment(Path(name), postgres=postgres) as (bus, load):
             load.draw.seed(seed)
+            repeater = Repeater()
             tasks = [
                 *(asyncio.create_task(load.exporter(number + 1)) for number in range(EXPORTERS)),
                 *(asyncio.create_task(load.person()) for _ in range(PEOPLE)),
                 *(asyncio.create_task(load.page()) for _ in range(2)),
-                asyncio.create_task(repeat_messages(bus.url, load)),
+                asyncio.create_task(repeat_messages(bus.url, load, repeater)),
             ]
             killed: Counter[str] = Counter()
             for number in range(rounds):
@@ -332,7 +304,7 @@ async def run(rounds: int, seed: int, *, postgres: bool) -> int:
                 if not task.done():
                     task.cancel()
             await check_store(load)
-            return report(load, killed)
+            return report(load, killed, repeater)
 
 
 async def kill(victim: "str | Server", bus: NatsServer, seconds: float) -> None:
@@ -402,12 +374,12 @@ def _find(value: Any, name: str) -> Any:
     return None
 
 
-def report(load: Load, killed: Counter[str]) -> int:
+def report(load: Load, killed: Counter[str], repeater: Repeater) -> int:
     """Print the numbers and the faults, and return the exit status."""
     print("kill -9: " + ", ".join(f"{count} times {name}" for name, count in killed.items()))
     print(f"spans: {len(load.sent):,} sent, {len(load.acknowledged):,} acknowledged")
     print(f"turns: {dict(load.turns)}; approvals taken: {load.answered}")
-    print(f"events at pages: {load.events:,}, gaps: {load.gaps}; repeated: {load.repeated:,}")
+    print(f"events at pages: {load.events:,}, gaps: {load.gaps}; repeated: {repeater.repeated:,}")
     print(f"responses: {dict(sorted(load.statuses.items()))}")
     print("\n".join(load.faults[:20]) if load.faults else "no fault")
     return 1 if load.faults else 0

@@ -1,21 +1,25 @@
 """Breaks PostgreSQL, NATS and servers under load, and checks what the stores hold afterwards.
 
-Two servers share a PostgreSQL database, with `bus.ingest` in every second round. Six clients send
-spans to random servers. They repeat each request until it is acknowledged, so a request whose
-answer is lost is sent again. A fifth of the requests is sent twice. At a random moment, one part
-fails:
+Two servers share a PostgreSQL database. Half of the rounds use `bus.ingest`. Six clients send spans
+and the log records with their messages to random servers. They repeat each request until it is
+acknowledged, so a request whose answer is lost is sent again. A fifth of the requests is sent
+twice, and a third of the spans is first sent unfinished. At a random moment, one part fails:
 
 - `kill-postgresql`: SIGKILL to the server process of PostgreSQL, which starts again
 - `away-postgresql`: PostgreSQL is stopped for some seconds
 - `cut-postgresql`: packets to PostgreSQL are dropped for some seconds (network namespace, root)
 - `kill-server`: SIGKILL to one of the two servers, which starts again
-- `kill-nats`, `away-nats`: the same for NATS (rounds with `bus.ingest`)
+- `pause-server`: SIGSTOP to a server until NATS has delivered its exports to the other server
+- `kill-nats`, `away-nats`, `cut-nats`: the same for NATS
+- `kill-nats-node`: SIGKILL to one of three nodes that store three copies of each stream
 - `full-disk`: the disk of NATS is full for some seconds (a small tmpfs, root)
+- `reorder`: half of the exports in NATS is delivered a second time, up to three seconds late
 
-An acknowledged span that is missing, a span that exists twice, a sum that differs from a recount,
-and a request that gets no answer within two minutes are faults.
+The checks after each round find acknowledged spans that are missing, unfinished or without their
+message, spans that exist twice, sums that differ from a recount, and requests without an answer
+within two minutes.
 
-Run: python -m bench.team.store_faults [--rounds 20] [--away 5] [--only FAULT]
+Run: python -m bench.team.store_faults [--rounds 20] [--away 4] [--long 5] [--only FAULT]
 """
 
 import argparse
@@ -23,7 +27,7 @@ import asyncio
 import json
 import os
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -37,48 +41,17 @@ from uuid import uuid4
 import aiohttp
 import psycopg
 
-from tests.engines import NatsServer, PostgresServer, free_port
+from bench.team.breaking import Network, Repeater, fill, network, small_disk
+from tests.engines import NatsCluster, NatsServer, PostgresServer, free_port
 from tests.server.exports import export, span
+from tests.spans.otlp.test_log_records import record, request
+from treadle.server.replicas.export_stream import ACK_SECONDS
 
 CLIENTS, SPANS = 6, 20
 ANSWER_SECONDS = 120.0
+LONG_SECONDS = 30.0
 SCHEMA = "treadle_default_traces"
-
-
-@dataclass
-class Network:
-    """A network namespace with an engine in it. `cut` drops all packets to and from it."""
-
-    name: str = field(default_factory=lambda: f"treadle{os.getpid()}")
-
-    @property
-    def host(self) -> str:
-        return "10.213.7.2"
-
-    @property
-    def prefix(self) -> tuple[str, ...]:
-        return ("ip", "netns", "exec", self.name)
-
-    def open(self) -> None:
-        for command in (
-            f"ip netns add {self.name}",
-            f"ip link add {self.name} type veth peer name eth0 netns {self.name}",
-            f"ip addr add 10.213.7.1/30 dev {self.name}",
-            f"ip link set {self.name} up",
-            f"ip -n {self.name} addr add {self.host}/30 dev eth0",
-            f"ip -n {self.name} link set eth0 up",
-            f"ip -n {self.name} link set lo up",
-        ):
-            subprocess.run(command.split(), check=True)
-
-    def cut(self) -> None:
-        subprocess.run(f"ip -n {self.name} link set eth0 down".split(), check=True)
-
-    def heal(self) -> None:
-        subprocess.run(f"ip -n {self.name} link set eth0 up".split(), check=True)
-
-    def close(self) -> None:
-        subprocess.run(f"ip netns del {self.name}".split(), check=False)
+SUBJECT = "treadle.default.exports"
 
 
 @dataclass
@@ -86,7 +59,7 @@ class Ledger:
     """What the clients sent, and what was acknowledged."""
 
     acknowledged: set[int] = field(default_factory=set)
-    """The traces of acknowledged requests."""
+    """The traces whose requests were all acknowledged."""
     statuses: Counter[str] = field(default_factory=Counter)
     unanswered: int = 0
     traces: int = 0
@@ -96,20 +69,30 @@ class Ledger:
 
 @dataclass
 class Team:
-    """The servers, the database and NATS of one round."""
+    """The servers, the database and NATS."""
 
     folder: Path
     postgres: PostgresServer
-    nats: NatsServer | None
+    nats: NatsServer | NatsCluster | None
     network: Network | None
     url: str
-    away: float
+    disk: Path | None = None
+    away: float = 0.0
+    """The seconds for which a part is away in this round."""
+    repeater: Repeater = field(default_factory=lambda: Repeater(share=0.5, latest=3.0))
     ports: list[int] = field(default_factory=lambda: [free_port(), free_port()])
     servers: dict[int, asyncio.subprocess.Process] = field(default_factory=dict)
-    disk: Path | None = None
+
+    @property
+    def bus(self) -> NatsServer:
+        assert isinstance(self.nats, NatsServer)
+        return self.nats
 
     async def start_server(self, port: int) -> None:
-        """Start the server at a port, and wait until it is ready."""
+        """Start the server at a port, and wait until it is ready. A supervisor would do the same.
+
+        A server ends if a part is away that it needs for its start.
+        """
         repo = self.folder / "repo"
         repo.mkdir(exist_ok=True)
         env = {
@@ -118,20 +101,26 @@ class Team:
             "TREADLE_STORE__URL": self.url,
         }
         if self.nats is not None:
+            copies = 3 if isinstance(self.nats, NatsCluster) else 1
             env |= {
                 "TREADLE_BUS__URL": self.nats.url,
                 "TREADLE_BUS__INGEST": "true",
                 "TREADLE_BUS__INGEST_LIMIT": "20MB",
+                "TREADLE_BUS__STREAM_REPLICAS": str(copies),
             }
-        with (self.folder / f"{port}.log").open("ab") as log:
-            server = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "treadle.cli.main", "serve", "--repo", str(repo),
-                "--port", str(port), "--json", env=env, stdout=asyncio.subprocess.PIPE, stderr=log,
-            )  # fmt: skip
-        assert server.stdout is not None
-        line = await asyncio.wait_for(server.stdout.readline(), 120)
-        assert line, (self.folder / f"{port}.log").read_text()[-2000:]
-        self.servers[port] = server
+        for _attempt in range(10):
+            with (self.folder / f"{port}.log").open("ab") as log:
+                server = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "treadle.cli.main", "serve", "--repo", str(repo),
+                    "--port", str(port), "--json", env=env, stdout=asyncio.subprocess.PIPE,
+                    stderr=log,
+                )  # fmt: skip
+            assert server.stdout is not None
+            if await asyncio.wait_for(server.stdout.readline(), 180):
+                self.servers[port] = server
+                return
+            await server.wait()
+        raise AssertionError((self.folder / f"{port}.log").read_text()[-2000:])
 
     async def stop_servers(self) -> None:
         for server in self.servers.values():
@@ -141,46 +130,71 @@ class Team:
             await asyncio.wait_for(server.wait(), 120)
 
 
-async def send(team: Team, ledger: Ledger, http: aiohttp.ClientSession, rng: random.Random) -> None:
-    """Send one request until it is acknowledged."""
-    ledger.traces += 1
-    trace = ledger.traces
-    spans = [span(trace * 100 + each, trace=trace, text="x" * 200) for each in range(SPANS)]
-    body = json.dumps(export(*spans)).encode()
-    begun = time.monotonic()
-    while True:
-        if time.monotonic() - begun > 4 * ANSWER_SECONDS:
-            ledger.unanswered += 1
-            return
-        address = f"http://127.0.0.1:{rng.choice(team.ports)}/v1/traces"
-        try:
-            status = await _post(http, address, body)
-        except TimeoutError:
-            ledger.unanswered += 1
-            continue
-        except (OSError, aiohttp.ClientError):
-            ledger.statuses["no answer"] += 1
+@dataclass
+class Client:
+    """Sends spans, and the log records with their messages."""
+
+    team: Team
+    ledger: Ledger
+    http: aiohttp.ClientSession
+    draw: random.Random
+
+    async def send(self) -> None:
+        """Send one trace, and repeat each of its requests until the request is acknowledged."""
+        self.ledger.traces += 1
+        trace = self.ledger.traces
+        numbers = range(trace * 100, trace * 100 + SPANS)
+        logged = trace % 4 == 0
+        text = None if logged else "x" * 200
+        requests = [("traces", export(*(span(each, trace=trace, text=text) for each in numbers)))]
+        if self.draw.random() < 0.3:
+            begun = [span(each, trace=trace, endTimeUnixNano="0") for each in numbers]
+            requests.insert(0, ("traces", export(*begun)))
+        if logged:
+            records = [
+                record("gen_ai.user.message", {"content": "Hi"}, traceId=f"{trace:032x}",
+                       spanId=f"{each:016x}")
+                for each in numbers
+            ]  # fmt: skip
+            requests.insert(self.draw.randrange(len(requests) + 1), ("logs", request(*records)))
+        for path, body in requests:
+            if not await self._repeat(path, json.dumps(body).encode()):
+                return
+        self.ledger.acknowledged.add(trace)
+
+    async def _repeat(self, path: str, body: bytes) -> bool:
+        """Send a request until it is acknowledged. Returns False if that takes too long."""
+        ledger, begun = self.ledger, time.monotonic()
+        while time.monotonic() - begun < 4 * ANSWER_SECONDS:
+            address = f"http://127.0.0.1:{self.draw.choice(self.team.ports)}/v1/{path}"
+            try:
+                status = await self._post(address, body)
+            except TimeoutError:
+                ledger.unanswered += 1
+                continue
+            except (OSError, aiohttp.ClientError):
+                ledger.statuses["no answer"] += 1
+                await asyncio.sleep(0.2)
+                continue
+            ledger.statuses[str(status)] += 1
+            if status == 200:
+                ledger.longest = max(ledger.longest, time.monotonic() - begun)
+                if self.draw.random() < 0.2:
+                    with suppress(OSError, aiohttp.ClientError, TimeoutError):
+                        await self._post(address, body)
+                return True
             await asyncio.sleep(0.2)
-            continue
-        ledger.statuses[str(status)] += 1
-        if status == 200:
-            ledger.acknowledged.add(trace)
-            ledger.longest = max(ledger.longest, time.monotonic() - begun)
-            if rng.random() < 0.2:
-                with suppress(OSError, aiohttp.ClientError, TimeoutError):
-                    await _post(http, address, body)
-            return
-        await asyncio.sleep(0.2)
+        ledger.unanswered += 1
+        return False
 
-
-async def _post(http: aiohttp.ClientSession, address: str, body: bytes) -> int:
-    headers = {"Content-Type": "application/json"}
-    async with (
-        asyncio.timeout(ANSWER_SECONDS),
-        http.post(address, data=body, headers=headers) as response,
-    ):
-        await response.read()
-        return response.status
+    async def _post(self, address: str, body: bytes) -> int:
+        headers = {"Content-Type": "application/json"}
+        async with (
+            asyncio.timeout(ANSWER_SECONDS),
+            self.http.post(address, data=body, headers=headers) as response,
+        ):
+            await response.read()
+            return response.status
 
 
 async def kill_postgresql(team: Team, _: random.Random) -> None:
@@ -201,124 +215,178 @@ async def away_postgresql(team: Team, _: random.Random) -> None:
     await asyncio.to_thread(team.postgres.start)
 
 
-async def cut_postgresql(team: Team, _: random.Random) -> None:
+async def cut(team: Team, _: random.Random) -> None:
     assert team.network is not None
     team.network.cut()
     await asyncio.sleep(team.away)
     team.network.heal()
 
 
-async def kill_server(team: Team, rng: random.Random) -> None:
-    port = rng.choice(team.ports)
+async def kill_server(team: Team, draw: random.Random) -> None:
+    port = draw.choice(team.ports)
     team.servers[port].kill()
     await team.servers[port].wait()
     await team.start_server(port)
 
 
+async def pause_server(team: Team, draw: random.Random) -> None:
+    server = team.servers[draw.choice(team.ports)]
+    server.send_signal(signal.SIGSTOP)
+    await asyncio.sleep(ACK_SECONDS + 1)
+    server.send_signal(signal.SIGCONT)
+
+
 async def kill_nats(team: Team, _: random.Random) -> None:
-    assert team.nats is not None
-    await asyncio.to_thread(team.nats.kill)
-    await asyncio.to_thread(team.nats.start)
+    await asyncio.to_thread(team.bus.kill)
+    await asyncio.to_thread(team.bus.start)
+
+
+async def kill_nats_node(team: Team, draw: random.Random) -> None:
+    assert isinstance(team.nats, NatsCluster)
+    node = draw.choice(team.nats.nodes)
+    await asyncio.to_thread(node.kill)
+    await asyncio.sleep(draw.uniform(0, 3))
+    await asyncio.to_thread(node.start)
+    # Two of three nodes must have all messages before the next node may fail.
+    await asyncio.to_thread(team.nats.wait_until_whole)
 
 
 async def away_nats(team: Team, _: random.Random) -> None:
-    assert team.nats is not None
-    await asyncio.to_thread(team.nats.stop)
+    await asyncio.to_thread(team.bus.stop)
     await asyncio.sleep(team.away)
-    await asyncio.to_thread(team.nats.start)
+    await asyncio.to_thread(team.bus.start)
 
 
-def _fill(path: Path) -> None:
-    with path.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(4_096))
-
-
-async def full_disk(team: Team, rng: random.Random) -> None:
+async def full_disk(team: Team, draw: random.Random) -> None:
     assert team.disk is not None
     filler = team.disk / "filler"
-    await asyncio.to_thread(_fill, filler)
+    await asyncio.to_thread(fill, filler)
     await asyncio.sleep(team.away)
     await asyncio.to_thread(filler.unlink)
-    await kill_nats(team, rng)  # after a failed write, NATS refuses writes until it starts again
+    await kill_nats(team, draw)  # after a failed write, NATS refuses writes until it starts again
+
+
+async def reorder(team: Team, draw: random.Random) -> None:
+    async with team.repeater.repeating(team.bus.url, (SUBJECT,), draw):
+        await asyncio.sleep(team.away)
 
 
 FAULTS: dict[str, Callable[[Team, random.Random], Awaitable[None]]] = {
     "kill-postgresql": kill_postgresql,
     "away-postgresql": away_postgresql,
-    "cut-postgresql": cut_postgresql,
+    "cut-postgresql": cut,
     "kill-server": kill_server,
+    "pause-server": pause_server,
     "kill-nats": kill_nats,
     "away-nats": away_nats,
+    "cut-nats": cut,
+    "kill-nats-node": kill_nats_node,
     "full-disk": full_disk,
+    "reorder": reorder,
 }
-_OF_NATS = {"kill-nats", "away-nats", "full-disk"}
-
-
-def _mount(folder: Path) -> Path:
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder)]
-    subprocess.run(command, check=True)
-    return folder
+_OF_NATS = {
+    "pause-server", "kill-nats", "away-nats", "cut-nats", "kill-nats-node", "full-disk", "reorder",
+}  # fmt: skip
+_LONG = {"away-postgresql", "away-nats"}
 
 
 @asynccontextmanager
-async def opened(fault: str, *, ingest: bool, away: float) -> AsyncIterator[Team]:
-    """Start all parts of a round, and end them afterwards."""
+async def opened(fault: str, *, ingest: bool) -> AsyncIterator[Team]:
+    """Start all parts, and end them afterwards."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         await asyncio.to_thread(folder.chmod, 0o755)
-        network = Network() if fault == "cut-postgresql" else None
-        if network is not None:
-            network.open()
-            stack.callback(network.close)
         postgres = PostgresServer(folder, durable=True)
-        if network is not None:
-            postgres.host, postgres.prefix = network.host, network.prefix
+        nats: NatsServer | NatsCluster | None = NatsServer(folder) if ingest else None
+        net = stack.enter_context(network()) if fault.startswith("cut-") else None
+        if net is not None:
+            engine = postgres if fault == "cut-postgresql" else nats
+            assert isinstance(engine, PostgresServer | NatsServer)
+            engine.host, engine.prefix = net.host, net.prefix
+        if fault == "kill-nats-node":
+            nats = NatsCluster(folder)
         await asyncio.to_thread(postgres.start)
         stack.callback(postgres.stop)
-        nats, disk = None, None
-        if ingest:
-            nats = NatsServer(folder)
-            if fault == "full-disk":
-                disk = await asyncio.to_thread(_mount, folder / "nats")
-                stack.callback(subprocess.run, ["umount", "-l", str(disk)], check=False)
+        disk = None
+        if fault == "full-disk":
+            disk = stack.enter_context(small_disk(folder / "nats"))
+        if nats is not None:
             await asyncio.to_thread(nats.start)
             stack.callback(nats.stop)
         url = await asyncio.to_thread(postgres.new_database)
-        team = Team(folder, postgres, nats, network, url, away, disk=disk)
+        team = Team(folder, postgres, nats, net, url, disk)
+        stack.push_async_callback(team.stop_servers)
         for port in team.ports:
             await team.start_server(port)
-        stack.push_async_callback(team.stop_servers)
         yield team
 
 
-async def play(fault: str, *, ingest: bool, away: float, rng: random.Random) -> dict[str, object]:
-    """Play one round, and return its figures."""
-    async with opened(fault, ingest=ingest, away=away) as team:
-        ledger, stopped = Ledger(), asyncio.Event()
+@dataclass
+class Figures:
+    """The figures of all rounds of a fault. Each count of faults is the largest of any round."""
 
-        async def work(http: aiohttp.ClientSession) -> None:
-            while not stopped.is_set():
-                await send(team, ledger, http, rng)
+    rounds: int = 0
+    acknowledged: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    unanswered: int = 0
+    longest: float = 0.0
 
-        async with aiohttp.ClientSession() as http:
-            clients = [asyncio.create_task(work(http)) for _ in range(CLIENTS)]
-            await asyncio.sleep(rng.uniform(0.5, 3.0))
-            await FAULTS[fault](team, rng)
-            await asyncio.sleep(rng.uniform(0.5, 2.0))
+    def add(self, ledger: Ledger, found: dict[str, int]) -> None:
+        for name, count in found.items():
+            self.faults[name] = max(self.faults[name], count)
+        self.longest = max(self.longest, ledger.longest)
+
+    def row(self, fault: str) -> str:
+        names = ("missing", "incomplete", "twice", "wrong sums")
+        figures = (self.acknowledged, *(self.faults[name] for name in names), self.unanswered)
+        counts = " | ".join(f"{figure:,}" for figure in figures)
+        return f"| `{fault}` | {self.rounds} | {counts} | {self.longest:.1f} s |"
+
+
+async def play(
+    fault: str, away: list[float], figures: Figures, draw: random.Random, *, ingest: bool
+) -> None:
+    """Play one round for each of the times that a part is away."""
+    if not away:
+        return
+    async with opened(fault, ingest=ingest) as team, aiohttp.ClientSession() as http:
+        ledger = Ledger()
+        for team.away in away:
+            stopped = asyncio.Event()
+            client = Client(team, ledger, http, draw)
+
+            async def work(client: Client = client, stopped: asyncio.Event = stopped) -> None:
+                while not stopped.is_set():
+                    await client.send()
+
+            begun = time.monotonic()
+            clients = [asyncio.create_task(work()) for _ in range(CLIENTS)]
+            await asyncio.sleep(draw.uniform(0.5, 3.0))
+            await FAULTS[fault](team, draw)
+            await asyncio.sleep(draw.uniform(0.5, 2.0))
             stopped.set()
             await asyncio.gather(*clients)
-        found = await settled(team, ledger)
-        return {
-            "fault": fault,
-            "ingest": ingest,
-            "acknowledged": len(ledger.acknowledged) * SPANS,
-            **found,
-            "unanswered": ledger.unanswered,
-            "longest": round(ledger.longest, 1),
-            "statuses": dict(ledger.statuses),
-        }
+            found = await settled(team, ledger)
+            figures.rounds += 1
+            figures.add(ledger, found)
+            told = {
+                "fault": fault, "round": figures.rounds, "ingest": ingest, "away": team.away,
+                "acknowledged": len(ledger.acknowledged) * SPANS, **found,
+                "unanswered": ledger.unanswered, "longest": round(ledger.longest, 1),
+                "seconds": round(time.monotonic() - begun), "repeated": team.repeater.repeated,
+                "statuses": dict(ledger.statuses),
+            }  # fmt: skip
+            print(json.dumps(told), file=sys.stderr, flush=True)
+            if any(found.values()):
+                await asyncio.to_thread(keep_logs, team)
+        figures.acknowledged += len(ledger.acknowledged) * SPANS
+        figures.unanswered += ledger.unanswered
+
+
+def keep_logs(team: Team) -> None:
+    """Print the last lines of the logs, since their folder is deleted."""
+    for log in sorted(team.folder.glob("*.log")):
+        print(f"--- {log.name}\n{log.read_text()[-3000:]}", file=sys.stderr, flush=True)
 
 
 async def settled(team: Team, ledger: Ledger) -> dict[str, int]:
@@ -326,7 +394,7 @@ async def settled(team: Team, ledger: Ledger) -> dict[str, int]:
     found: dict[str, int] = {}
     for _ in range(240):
         found = await asyncio.to_thread(counted, team.url, ledger.acknowledged)
-        if not found["missing"]:
+        if not any(found.values()):
             break
         await asyncio.sleep(0.5)
     return found
@@ -335,10 +403,12 @@ async def settled(team: Team, ledger: Ledger) -> dict[str, int]:
 def counted(url: str, traces: set[int]) -> dict[str, int]:
     """Compare the spans with the ledger, and every sum with a recount."""
     with psycopg.connect(url) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("SELECT set_config('treadle.project', 'default', false)")
         connection.execute(f"SET search_path = {SCHEMA}")
         rows = connection.execute(
-            "SELECT t.trace_id, count(*), count(DISTINCT s.span_id), t.spans"
+            "SELECT t.trace_id, count(*), count(DISTINCT s.span_id), t.spans,"
+            " count(*) FILTER (WHERE s.end_us IS NOT NULL AND s.input_preview IS NOT NULL)"
             " FROM traces t JOIN spans s ON s.trace = t.id GROUP BY t.trace_id, t.spans"
         ).fetchall()
         spans, in_rollups, in_threads = connection.execute(
@@ -346,11 +416,13 @@ def counted(url: str, traces: set[int]) -> dict[str, int]:
             " (SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'),"
             " (SELECT coalesce(sum(spans), 0) FROM threads)"
         ).fetchone() or (0, 0, 0)
-    stored = {int(trace, 16): distinct for trace, _, distinct, _ in rows}
+    stored = {int(trace, 16): distinct for trace, _, distinct, _, _ in rows}
+    whole = {int(trace, 16): complete for trace, _, _, _, complete in rows}
     return {
         "missing": sum(SPANS - stored.get(trace, 0) for trace in traces),
-        "twice": sum(count - distinct for _, count, distinct, _ in rows),
-        "wrong sums": sum(count != total for _, count, _, total in rows)
+        "incomplete": sum(SPANS - whole.get(trace, SPANS) for trace in traces),
+        "twice": sum(count - distinct for _, count, distinct, _, _ in rows),
+        "wrong sums": sum(count != total for _, count, _, total, _ in rows)
         + (spans != in_rollups)
         + (spans != in_threads),
     }
@@ -359,28 +431,25 @@ def counted(url: str, traces: set[int]) -> dict[str, int]:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, help="the rounds of each fault")
-    parser.add_argument("--away", type=float, default=5.0, help="seconds that a part is away")
-    parser.add_argument("--only", choices=tuple(FAULTS))
+    parser.add_argument("--away", type=float, default=4.0, help="seconds that a part is away")
+    parser.add_argument("--long", type=int, default=5, help="rounds with 30 s of absence")
+    parser.add_argument("--only", nargs="*", choices=tuple(FAULTS), default=tuple(FAULTS))
     parser.add_argument("--seed", type=int, default=uuid4().int % 1_000_000)
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
-    rng = random.Random(options.seed)
-    print("| fault | rounds | acknowledged spans | missing | twice | wrong sums | unanswered |"
-          " longest acknowledgement |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
-    for fault in [options.only] if options.only else FAULTS:
-        rounds = []
-        for number in range(options.rounds):
-            ingest = fault in _OF_NATS or bool(number % 2)
-            played = await play(fault, ingest=ingest, away=options.away, rng=rng)
-            print(json.dumps(played), file=sys.stderr, flush=True)
-            rounds.append(played)
-        sums = [
-            sum(int(str(each[name])) for each in rounds)
-            for name in ("acknowledged", "missing", "twice", "wrong sums", "unanswered")
-        ]
-        longest = max(float(str(each["longest"])) for each in rounds)
-        figures = " | ".join(f"{figure:,}" for figure in sums)
-        print(f"| {fault} | {len(rounds)} | {figures} | {longest:.1f} s |", flush=True)
+    draw = random.Random(options.seed)
+    print("| fault | rounds | acknowledged spans | missing | incomplete | twice | wrong sums"
+          " | unanswered | longest acknowledgement |\n|---|---|---|---|---|---|---|---|---|",
+          flush=True)  # fmt: skip
+    for fault in options.only:
+        long = options.long if fault in _LONG else 0
+        away = [LONG_SECONDS] * long + [options.away] * (options.rounds - long)
+        draw.shuffle(away)
+        figures = Figures()
+        direct = 0 if fault in _OF_NATS else options.rounds // 2
+        await play(fault, away[:direct], figures, draw, ingest=False)
+        await play(fault, away[direct:], figures, draw, ingest=True)
+        print(figures.row(fault), flush=True)
 
 
 if __name__ == "__main__":

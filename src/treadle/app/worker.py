@@ -51,8 +51,8 @@ async def run_worker(options: WorkerOptions) -> None:
     ConfigError if the setting `bus.url` is missing, and BusError if NATS is away at the start or
     closes the connection permanently.
     """
-    url = load(options.roots[0], os.environ, {}).settings.bus.url
-    if url is None:
+    bus = load(options.roots[0], os.environ, {}).settings.bus
+    if bus.url is None:
         raise ConfigError(
             "A worker needs a NATS server, and bus.url is not set.",
             hint="Set TREADLE_BUS__URL=nats://HOST:4222, or bus.url in your configuration file.",
@@ -64,7 +64,10 @@ async def run_worker(options: WorkerOptions) -> None:
             f"{error}.", hint="Use a lower-case letter, then letters, digits and `_`."
         ) from error
     name = _worker_name()
-    async with connect(url, name=f"treadle worker {name}") as connection, AsyncExitStack() as stack:
+    connecting = connect(
+        bus.url, name=f"treadle worker {name}", stream_replicas=bus.stream_replicas
+    )
+    async with connecting as connection, AsyncExitStack() as stack:
         from treadle.workers.worker import Worker  # needs nats-py: `connect` has checked it
 
         offered = [await stack.enter_async_context(_opened(root)) for root in options.roots]

@@ -311,6 +311,10 @@ class TerminalSettings(Section):
     """Seconds before a turn causes a bell or a notification, or less if you switched windows."""
 
 
+StreamReplicas = Literal[1, 3, 5]
+"""An even number would not survive the loss of more nodes than the odd number below it."""
+
+
 class BusSettings(Section):
     """The NATS servers that connect the servers and workers of a team."""
 
@@ -320,6 +324,8 @@ class BusSettings(Section):
     """Whether NATS keeps received spans until a server writes them to the store."""
     ingest_limit: Annotated[Size, UserOnly()] = "1GB"
     """Maximum size of the spans that wait in NATS. If they reach it, exporters must try later."""
+    stream_replicas: Annotated[StreamReplicas, UserOnly()] = 1
+    """Number of nodes of a NATS cluster that store each stream."""
 
 
 _POSTGRES_SCHEMES = ("postgresql://", "postgres://")

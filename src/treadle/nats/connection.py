@@ -47,11 +47,13 @@ class NatsConnection:
 
     `client` sends messages that NATS does not store. `jetstream` uses streams and key-value
     buckets. `servers` are the addresses without credentials, for errors and logs.
+    `stream_replicas` is the number of nodes that store each stream.
     """
 
     client: "Client"
     jetstream: "JetStreamContext"
     servers: str
+    stream_replicas: int
     _reconnected: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     """An event that is set if the server ended the connection and the client does not reconnect.
@@ -76,13 +78,14 @@ class NatsConnection:
 
 @asynccontextmanager
 async def connect(
-    url: str, *, name: str, start_seconds: float = START_SECONDS
+    url: str, *, name: str, stream_replicas: int = 1, start_seconds: float = START_SECONDS
 ) -> AsyncIterator[NatsConnection]:
     """Connect to NATS, and close the connection at the end of the context.
 
-    `url` is the setting `bus.url`: one address, or several with commas between them. The monitoring
-    of NATS shows `name`. Raises ConfigError if the extra `team` is missing or `url` is invalid, and
-    BusError if no server answers in time.
+    `url` is the setting `bus.url`: one address, or several with commas between them.
+    `stream_replicas` is the setting of that name. The monitoring of NATS shows `name`. Raises
+    ConfigError if the extra `team` is missing or `url` is invalid, and BusError if no server
+    answers in time.
     """
     try:
         from nats.errors import Error
@@ -95,7 +98,8 @@ async def connect(
         ) from error
     client = BusClient()
     servers = without_credentials(url)
-    connection = NatsConnection(client, client.jetstream(timeout=REQUEST_SECONDS), servers)
+    jetstream = client.jetstream(timeout=REQUEST_SECONDS)
+    connection = NatsConnection(client, jetstream, servers, stream_replicas)
     attempts = _Attempts(servers)
     closing = False
 

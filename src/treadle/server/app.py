@@ -238,7 +238,9 @@ async def _connected(settings: Settings) -> "AsyncIterator[NatsConnection | None
         return
     from treadle.nats.connection import connect
 
-    async with connect(settings.bus.url, name="treadle serve") as connection:
+    replicas = settings.bus.stream_replicas
+    opening = connect(settings.bus.url, name="treadle serve", stream_replicas=replicas)
+    async with opening as connection:
         yield connection
 
 
@@ -256,8 +258,8 @@ def _grpc_endpoint(
         await services.limits.admit_request(identity)
         await services.limits.admit_export(identity)
         async with projects.using(identity.project) as project:
-            count = partial(services.limits.count_spans, identity)
-            yield AdmittedExport(project.server.ingest, count)
+            count, server = partial(services.limits.count_spans, identity), project.server
+            yield AdmittedExport(server.ingest, server.store_export, count)
 
     if port is None:
         return nullcontext()

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from treadle.errors import ConfigError, StoreError, TreadleError
-from treadle.server.key_limits import span_count
+from treadle.server.key_limits import LimitReachedError, span_count
 from treadle.server.refusals import RefusedError
 from treadle.spans.ingest import IngestQueue
-from treadle.spans.otlp import (
-    decline_metrics_protobuf,
-    decode_log_protobuf,
-    decode_protobuf,
-    respond_protobuf,
-)
+from treadle.spans.otlp import ExportForm, decline_metrics_protobuf, respond_protobuf
+from treadle.spans.otlp.protobuf_encoding import bytes_field, varint_field
 from treadle.spans.span_batch import ExportReport
 
 if TYPE_CHECKING:
@@ -27,20 +23,24 @@ _PACKAGE = "opentelemetry.proto.collector"
 _TRACES, _LOGS = f"{_PACKAGE}.trace.v1.TraceService", f"{_PACKAGE}.logs.v1.LogsService"
 _METRICS = f"{_PACKAGE}.metrics.v1.MetricsService"
 _GRACE_SECONDS = 1
-
-Receive = Callable[[IngestQueue, bytes], Awaitable[ExportReport]]
-"""A function that processes the bytes of an export."""
+_RETRY_TYPE = b"type.googleapis.com/google.rpc.RetryInfo"
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedExport:
-    """An authenticated export: the queue of its project, and a function that counts its spans.
+    """An authenticated export: the queue of its project, and the functions that process it.
 
-    `count_spans` counts them for the limits of the API key.
+    `store` is `ServerState.store_export`. `count_spans` counts the spans for the limits of the API
+    key.
     """
 
     queue: IngestQueue
+    store: Callable[[bytes, ExportForm], Awaitable[ExportReport]]
     count_spans: Callable[[int], Awaitable[None]]
+
+
+Receive = Callable[[AdmittedExport, bytes], Awaitable[ExportReport]]
+"""A function that processes the bytes of an export."""
 
 
 Admit = Callable[[str, str], AbstractAsyncContextManager[AdmittedExport]]
@@ -74,7 +74,7 @@ async def serve_grpc(admit: Admit, host: str, port: int, *, most_bytes: int) -> 
             async with admit(secret, _address(context.peer())) as export:
                 with export.queue.reservation() as reserve:
                     reserve(len(request))
-                    report = await receive(export.queue, request)
+                    report = await receive(export, request)
                 await export.count_spans(span_count(report))
                 return respond_protobuf(report)
         except RefusedError as error:
@@ -82,7 +82,9 @@ async def serve_grpc(admit: Admit, host: str, port: int, *, most_bytes: int) -> 
             code = codes.UNAUTHENTICATED if refusal.status == 401 else codes.PERMISSION_DENIED
             await context.abort(code, f"{refusal.message} {refusal.hint}")
         except StoreError as error:  # an exporter repeats a call that failed with this code
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            seconds = error.seconds if isinstance(error, LimitReachedError) else 1
+            when = _retry_metadata(grpc.StatusCode.UNAVAILABLE.value[0], str(error), seconds)
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error), when)
         except TreadleError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         raise AssertionError  # unreachable, since `abort` raises
@@ -97,8 +99,8 @@ async def serve_grpc(admit: Admit, host: str, port: int, *, most_bytes: int) -> 
     )
     server.add_generic_rpc_handlers(
         (
-            handler(_TRACES, lambda queue, request: queue.submit(request, decode_protobuf)),
-            handler(_LOGS, lambda queue, request: queue.submit(request, decode_log_protobuf)),
+            handler(_TRACES, lambda export, body: export.store(body, ExportForm.SPANS_PROTOBUF)),
+            handler(_LOGS, lambda export, body: export.store(body, ExportForm.LOGS_PROTOBUF)),
             handler(_METRICS, _decline_metrics),
         )
     )
@@ -120,8 +122,22 @@ def _listen(server: "grpc.aio.Server", name: str, port: int) -> None:
         ) from error
 
 
-async def _decline_metrics(_queue: IngestQueue, request: bytes) -> ExportReport:
+async def _decline_metrics(_export: AdmittedExport, request: bytes) -> ExportReport:
     return await asyncio.to_thread(decline_metrics_protobuf, request)
+
+
+def _retry_metadata(code: int, message: str, seconds: int) -> tuple[tuple[str, bytes], ...]:
+    """Return the metadata that corresponds to the header Retry-After of HTTP.
+
+    Exporters read `google.rpc.RetryInfo` either in the details of the status or by itself.
+    """
+    delay = bytes_field(1, varint_field(1, seconds))
+    status = (
+        varint_field(1, code)
+        + bytes_field(2, message.encode(errors="replace"))
+        + bytes_field(3, bytes_field(1, _RETRY_TYPE) + bytes_field(2, delay))
+    )
+    return ("grpc-status-details-bin", status), ("google.rpc.retryinfo-bin", delay)
 
 
 def _secret(metadata: object) -> str:

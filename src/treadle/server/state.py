@@ -34,6 +34,8 @@ from treadle.server.store_changes import SharedStore, StoreChanges
 from treadle.server.uploaded_media import UploadedMedia
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
+from treadle.spans.otlp import ExportForm, export_decoder
+from treadle.spans.span_batch import ExportReport
 from treadle.traces import TraceStore
 from treadle.traces.retention import Retention, RetentionMeasures, keep_pruned
 from treadle.traces.store.span_reader import NO_TRACES
@@ -75,7 +77,7 @@ class ServerState:
     others: OtherServers | None
     """The other servers of the project. It is None if the setting `bus.url` is not set."""
     exports: "ExportStream | None"
-    """The stream for received exports of spans. It is None unless `bus.ingest` is true."""
+    """The stream for received exports. It is None unless `bus.ingest` is true."""
 
     @property
     def ingest(self) -> IngestQueue:
@@ -86,6 +88,23 @@ class ServerState:
         if self._ingest is None:
             raise StoreError(self.app.recording.missing or NO_TRACES)
         return self._ingest
+
+    async def store_export(self, body: bytes, form: ExportForm) -> ExportReport:
+        """Store an export of another program. All routes and gRPC use this method.
+
+        Returns when the export is on disk. With `bus.ingest`, this is the disk of NATS. Exports
+        that refer to uploaded media go to the store directly, because only this server has the
+        media. Raises OtlpError for a malformed export, and StoreError.
+        """
+        received_ns = self.app.clock.now_us() * 1_000
+        decode = bare = export_decoder(form, received_ns)
+        if form.has_spans:
+            decode = await self.media.restoring(body, bare, self.ingest.most_bytes)
+        if self.exports is not None and decode is bare:
+            accepted = await self.exports.accept(body, form, received_ns)
+            if accepted is not None:
+                return accepted
+        return await self.ingest.submit(body, decode)
 
     @property
     def pending_bytes(self) -> int:

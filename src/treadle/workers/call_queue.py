@@ -23,6 +23,7 @@ from nats.js.api import (
 from treadle.json_records import JsonMismatchError
 from treadle.nats.connection import NatsConnection, answered
 from treadle.nats.names import ProjectNames
+from treadle.nats.streams import ensure_bucket, ensure_stream, jetstream_errors
 from treadle.workers.messages import CallState, Offer, WorkerCall, decode, encode
 from treadle.workers.timing import Timing
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 NATS_ERRORS = (nats.errors.Error, OSError, TimeoutError)
 """The errors of a request to NATS. A caller may repeat the request."""
-
-_OTHER_CONFIGURATION = 10058
-"""The error code of JetStream for a stream that exists with another configuration."""
 
 _FULL = 10077
 """The error code of JetStream for a stream that already has its maximum number of messages."""
@@ -66,7 +64,11 @@ class CallQueue:
         return int(self._connection.client.max_payload) - _ENVELOPE_BYTES
 
     async def open(self) -> None:
-        """Create the stream and the bucket, or adapt them to this version. Raises NATS errors."""
+        """Create the stream and the bucket, or adapt them to this version. Raises BusError."""
+        with jetstream_errors(self._connection):
+            await self._create()
+
+    async def _create(self) -> None:
         stream = StreamConfig(
             name=self._stream,
             subjects=[self._names.subject("calls", ">")],
@@ -77,19 +79,14 @@ class CallQueue:
             max_age=self.timing.call_kept,
             duplicate_window=min(120.0, self.timing.call_kept),
         )
-        try:
-            await answered(self._jetstream.add_stream(stream))
-        except nats.js.errors.APIError as error:
-            if error.err_code != _OTHER_CONFIGURATION:
-                raise
-            await answered(self._jetstream.update_stream(stream))
+        await ensure_stream(self._connection, stream)
         bucket = KeyValueConfig(
             bucket=self._bucket_name,
             storage=StorageType.FILE,
             ttl=self.timing.outcome_kept,
             direct=False,  # a direct read of a cluster may return an old state
         )
-        self._bucket = await answered(self._jetstream.create_key_value(bucket))
+        self._bucket = await ensure_bucket(self._connection, bucket)
 
     async def publish(self, call: WorkerCall) -> None:
         """Store a call in the stream. JetStream drops a second message with the same id.
@@ -101,7 +98,7 @@ class CallQueue:
         try:
             await answered(self._jetstream.publish(subject, encode(call), headers=headers))
         except nats.js.errors.NoStreamResponseError:
-            await self.open()  # NATS may have lost its stream with its data folder
+            await self._create()  # NATS may have lost its stream with its data folder
             await answered(self._jetstream.publish(subject, encode(call), headers=headers))
 
     async def find_offer(self, repository: str, commit: str) -> Offer | None:
@@ -133,7 +130,7 @@ class CallQueue:
         try:
             await answered(self._jetstream.add_consumer(self._stream, config))
         except nats.js.errors.NotFoundError:
-            await self.open()
+            await self._create()
             await answered(self._jetstream.add_consumer(self._stream, config))
         return await self._jetstream.pull_subscribe_bind(consumer, self._stream)
 

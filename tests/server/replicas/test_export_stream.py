@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
@@ -9,11 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it has no types
+from nats.aio.msg import Msg
 from nats.errors import Error
+from nats.js.errors import APIError
 
-from tests.engines import NatsServer, nats_server
+from tests.engines import NatsServer, free_port, nats_cluster, nats_server
 from tests.server.exports import binary, export, span
-from tests.server.replicas.running import replica, replicas, wait_until
+from tests.server.replicas.running import TOKEN, replica, replicas, wait_until
+from tests.spans.otlp import test_log_records as logs
+from tests.spans.otlp.exports import SPAN, TRACE
 from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.errors import StoreError
@@ -26,7 +33,7 @@ from treadle.server.replicas import stream_writer
 from treadle.server.replicas.export_stream import TYPE_HEADER, ExportStream
 from treadle.server.replicas.stream_writer import TRIES, StreamWriter
 from treadle.spans.ingest import IngestQueue
-from treadle.spans.otlp import OtlpError
+from treadle.spans.otlp import ExportForm, OtlpError
 from treadle.spans.span import Span
 from treadle.spans.span_writer import NOTHING_REDACTED, StoreBusyError
 
@@ -69,12 +76,17 @@ class FakeStore:
 
 @asynccontextmanager
 async def stream_of(
-    url: str, store: FakeStore, *, limit: int = 10_000_000, project: str | None = None
+    url: str,
+    store: FakeStore,
+    *,
+    limit: int = 10_000_000,
+    project: str | None = None,
+    stream_replicas: int = 1,
 ) -> AsyncIterator[tuple[NatsConnection, ExportStream, IngestQueue]]:
     """A stream of a new project, without a writer."""
     names = ProjectNames(project or f"p{new_id().hex[:20]}")
     async with (
-        connect(url, name="test") as connection,
+        connect(url, name="test", stream_replicas=stream_replicas) as connection,
         IngestQueue(store, most_bytes=1_000_000) as queue,
     ):
         stream = ExportStream(connection, names, queue, limit)
@@ -89,6 +101,12 @@ def writer(stream: ExportStream, queue: IngestQueue, store: FakeStore) -> Stream
 def body(*names: str) -> bytes:
     spans = [{**span(number), "name": name} for number, name in enumerate(names, 1)]
     return json.dumps(export(*spans)).encode()
+
+
+async def accept(
+    stream: ExportStream, content: bytes, form: ExportForm = ExportForm.SPANS_JSON
+) -> object:
+    return await stream.accept(content, form, time.time_ns())
 
 
 async def empty(stream: ExportStream) -> None:
@@ -151,6 +169,90 @@ async def test_acknowledged_export_is_written_by_any_server(repo: Path, nats: Na
         assert (await one.state.exports.state()).failed == 0
 
 
+async def test_log_records_go_through_the_stream_once(repo: Path, nats: NatsServer) -> None:
+    record = logs.record("gen_ai.user.message", {"content": "Hi"})
+    asked = logs.request({**record, "observedTimeUnixNano": "0"})
+    async with replica(repo, nats.url, **INGEST) as one:
+        stream = one.state.exports
+        assert stream is not None
+        received: list[Msg] = []
+
+        async def note(message: Msg) -> None:
+            received.append(message)
+
+        async with connect(nats.url, name="test") as connection:
+            await connection.client.subscribe(stream.subject, cb=note)
+            await connection.client.flush()
+            for content, media_type in (
+                (json.dumps(asked).encode(), JSON),
+                (logs.protobuf(asked), PROTOBUF),
+            ):
+                headers = {"Content-Type": media_type}
+                answer = await one.http.post("/v1/logs", content=content, headers=headers)
+                assert answer.status_code == 200
+            await wait_until(lambda: len(received) == 2)
+            for message in received[:2]:  # JetStream may deliver each of them twice
+                again = connection.jetstream.publish(
+                    stream.subject, message.data, headers=message.headers
+                )
+                await again
+        await empty(stream)
+        found = await one.get(f"/spans/{TRACE}/{SPAN}")
+        messages = json.loads(found["span"]["input"])
+        assert [each["content"] for each in messages] == ["Hi", "Hi"]  # one for each request
+
+
+async def test_exports_over_grpc_go_through_the_stream(repo: Path, nats: NatsServer) -> None:
+    grpc = pytest.importorskip("grpc")
+    port = free_port()
+    settings = {"TREADLE_TRACES__GRPC_PORT": str(port), "TREADLE_SERVE_TOKEN": TOKEN}
+    async with replica(repo, nats.url, **INGEST, **settings) as one:
+        assert one.state.exports is not None
+        sent = logs.protobuf(logs.request(logs.record("gen_ai.user.message", "Hi")))
+        async with (
+            connect(nats.url, name="test") as connection,
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
+            subscription = await connection.client.subscribe(one.state.exports.subject)
+            await connection.client.flush()
+            for service, content in (("trace.v1.Trace", binary(export(span(1)))),
+                                     ("logs.v1.Logs", sent)):  # fmt: skip
+                method = f"/opentelemetry.proto.collector.{service}Service/Export"
+                metadata = (("authorization", f"Bearer {TOKEN}"),)
+                assert await channel.unary_unary(method)(content, metadata=metadata) == b""
+                assert (await subscription.next_msg(timeout=20)).data == content
+        await empty(one.state.exports)
+        assert len((await one.get("/spans"))["data"]) == 2
+
+
+async def test_full_stream_makes_grpc_exporters_wait(repo: Path, nats: NatsServer) -> None:
+    grpc = pytest.importorskip("grpc")
+    port = free_port()
+    settings = {
+        "TREADLE_TRACES__GRPC_PORT": str(port), "TREADLE_SERVE_TOKEN": TOKEN,
+        "TREADLE_BUS__INGEST_LIMIT": "500B",
+    }  # fmt: skip
+    async with replica(repo, nats.url, **INGEST, **settings) as one:
+        assert one.state.exports is not None
+        await empty(one.state.exports)
+        await one.state.exports.open()
+        large = binary(export(span(1, text="x" * 500)))
+        method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+        metadata = (("authorization", f"Bearer {TOKEN}"),)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await channel.unary_unary(method)(large, metadata=metadata)
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert "bus.ingest_limit" in refused.value.details()
+        trailing = dict(refused.value.trailing_metadata())
+        status = Status.FromString(trailing["grpc-status-details-bin"])
+        assert (status.code, status.message) == (14, refused.value.details())
+        retry = RetryInfo()
+        assert status.details[0].Unpack(retry)
+        assert retry.retry_delay.seconds == 1
+        assert RetryInfo.FromString(trailing["google.rpc.retryinfo-bin"]) == retry
+
+
 async def test_large_export_and_export_without_nats_are_written_directly(
     repo: Path, tmp_path: Path
 ) -> None:
@@ -173,12 +275,12 @@ async def test_full_stream_refuses_exports(nats: NatsServer) -> None:
     async with stream_of(nats.url, store, limit=20_000) as (_, stream, queue):
         with pytest.raises(StoreBusyError, match=r"bus\.ingest_limit"):  # noqa: PT012
             for _ in range(1_000):
-                assert await stream.accept(body("a"), JSON) is not None
+                assert await accept(stream, body("a")) is not None
         waiting = (await stream.state()).waiting
         assert waiting > 5
         async with writer(stream, queue, store):
             await empty(stream)
-            assert await stream.accept(body("a"), JSON) is not None
+            assert await accept(stream, body("a")) is not None
             await empty(stream)
         assert len(store.names) == waiting + 1
 
@@ -196,20 +298,85 @@ async def test_server_reports_a_full_stream_with_a_time_to_retry(
         )
         assert answer.status_code == 429
         assert answer.headers["retry-after"] == "1"
+        sent = logs.request(logs.record("gen_ai.user.message", {"content": "Hi"}))
+        answer = await one.http.post("/v1/logs", json=sent)
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.slow
+async def test_number_of_copies_follows_the_setting(tmp_path: Path) -> None:
+    store = FakeStore()
+    with nats_cluster(tmp_path) as cluster:
+        async with stream_of(cluster.url, store, project="copies") as (connection, stream, _):
+            await accept(stream, body("a"))
+            assert await copies(connection, stream) == 1
+        async with stream_of(cluster.url, store, project="copies", stream_replicas=3) as (
+            connection,
+            stream,
+            queue,
+        ):
+            assert await copies(connection, stream) == 3
+            async with writer(stream, queue, store):
+                await empty(stream)
+        assert store.names == ["a"]
+        with pytest.raises(APIError):
+            async with stream_of(cluster.url, store, stream_replicas=5):
+                pass
+
+
+async def copies(connection: NatsConnection, stream: ExportStream) -> int | None:
+    """The number of nodes that store a stream."""
+    return (await connection.jetstream.stream_info(stream.name)).config.num_replicas
+
+
+@pytest.mark.slow
+async def test_acknowledged_exports_survive_the_loss_of_a_node_under_load(tmp_path: Path) -> None:
+    accepted: set[str] = set()
+    store, refused, count = FakeStore(), 0, 0
+    with nats_cluster(tmp_path) as cluster:
+        async with stream_of(cluster.url, store, stream_replicas=3) as (connection, stream, queue):
+
+            async def send() -> None:
+                nonlocal refused, count
+                while not stopped.is_set():
+                    count += 1
+                    name = str(count)
+                    if await accept(stream, body(name)) is None:
+                        refused += 1  # the server then writes the export to the store
+                        await asyncio.sleep(0.05)
+                    else:
+                        accepted.add(name)
+
+            stopped = asyncio.Event()
+            async with writer(stream, queue, store):
+                sending = [asyncio.create_task(send()) for _ in range(4)]
+                for node in cluster.nodes:  # one of them leads the stream
+                    before = len(accepted)
+                    await asyncio.to_thread(node.kill)
+                    await wait_until(lambda: len(accepted) > before + 50)  # noqa: B023
+                    await asyncio.to_thread(node.start)
+                    await wait_until(lambda: connection.is_connected)
+                    await asyncio.to_thread(cluster.wait_until_whole)
+                stopped.set()
+                await asyncio.gather(*sending)
+                await empty(stream)
+    assert accepted <= set(store.names)
+    assert len(accepted) > 150
 
 
 async def test_malformed_export_is_refused_before_it_is_acknowledged(nats: NatsServer) -> None:
     store = FakeStore()
     async with stream_of(nats.url, store) as (_, stream, _):
         with pytest.raises(OtlpError):
-            await stream.accept(b'{"resourceSpans": 1}', JSON)
+            await accept(stream, b'{"resourceSpans": 1}')
         assert (await stream.state()).waiting == 0
 
 
 async def test_export_of_a_writer_that_ends_is_delivered_to_another(nats: NatsServer) -> None:
     store = FakeStore(slow=True)
     async with stream_of(nats.url, store) as (_, stream, queue):
-        await stream.accept(body("a"), JSON)
+        await accept(stream, body("a"))
         async with writer(stream, queue, store):
             await wait_until(lambda: store.names == ["a"])  # it is never acknowledged
         assert (await stream.state()).waiting == 1
@@ -226,12 +393,12 @@ async def test_export_that_cannot_be_stored_is_put_away_and_counted(nats: NatsSe
         headers = {TYPE_HEADER: JSON}
         await connection.jetstream.publish(stream.subject, b"no export", headers=headers)
         await connection.jetstream.publish(stream.subject, b"no type")
-        await stream.accept(body("refused"), JSON)
+        await accept(stream, body("refused"))
         async with writer(stream, queue, store) as writing:
 
             async def send() -> None:
                 while writing.failed < 3:
-                    await stream.accept(body("a"), JSON)
+                    await accept(stream, body("a"))
 
             await asyncio.wait_for(send(), 60)
             await empty(stream)
@@ -244,7 +411,7 @@ async def test_export_that_cannot_be_stored_is_put_away_and_counted(nats: NatsSe
 async def test_exports_wait_while_the_store_is_away(nats: NatsServer) -> None:
     store = FakeStore(works=False)
     async with stream_of(nats.url, store) as (_, stream, queue):
-        await stream.accept(body("a"), JSON)
+        await accept(stream, body("a"))
         async with writer(stream, queue, store) as writing:
             await wait_until(lambda: len(store.tries) > 2 * TRIES)
             store.works = True
@@ -257,7 +424,7 @@ async def test_acknowledged_exports_survive_a_crash_of_nats(tmp_path: Path) -> N
     with nats_server(tmp_path) as bus:
         async with stream_of(bus.url, store) as (_, stream, queue):
             for number in range(20):
-                await stream.accept(body(str(number)), JSON)
+                await accept(stream, body(str(number)))
             async with writer(stream, queue, store):
                 bus.kill()
                 bus.start()

@@ -1,4 +1,4 @@
-"""Keeps received exports of spans in a JetStream stream until a server writes them to the store.
+"""Keeps received exports in a JetStream stream until a server writes them to the store.
 
 A client gets its response when the stream has the bytes of its request on disk. A `StreamWriter`
 takes these bytes from the stream. The size of the stream is limited. A full stream refuses further
@@ -9,13 +9,13 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from treadle.nats.connection import REQUEST_SECONDS, NatsConnection
 from treadle.nats.names import ProjectNames
-from treadle.spans.ingest import Decode, IngestQueue
-from treadle.spans.otlp import decode_json, decode_protobuf
+from treadle.nats.streams import ensure_stream
+from treadle.spans.ingest import IngestQueue
+from treadle.spans.otlp import ExportForm, export_decoder
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span_batch import SpanBatch
 from treadle.spans.span_writer import StoreBusyError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 TYPE_HEADER = "Content-Type"
+RECEIVED_HEADER = "Treadle-Received-Ns"
 REASON_HEADER = "Treadle-Reason"
 CONSUMER = "writers"
 ACK_SECONDS = 15.0
@@ -39,13 +40,6 @@ _FAILED_SHARE = 10
 """The size limit of the stream divided by this number limits the stream of failed exports."""
 _STREAM_FULL = 10077
 """The error code of JetStream for a stream that has reached its limit."""
-_STREAM_EXISTS = 10058
-
-
-DECODERS: Mapping[str, Decode] = MappingProxyType(
-    {"application/json": decode_json, "application/x-protobuf": decode_protobuf}
-)
-"""The function that decodes an export, for each media type that a message may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +81,24 @@ class ExportStream:
             StreamConfig,
         )
 
-        await self._ensure(
+        await ensure_stream(
+            self._connection,
             StreamConfig(
                 name=self.name,
                 subjects=[self.subject],
                 retention=RetentionPolicy.WORK_QUEUE,
                 discard=DiscardPolicy.NEW,
                 max_bytes=self._limit,
-            )
+            ),
         )
-        await self._ensure(
+        await ensure_stream(
+            self._connection,
             StreamConfig(
                 name=self._failed_name,
                 subjects=[self._failed_subject],
                 discard=DiscardPolicy.NEW,
                 max_bytes=self._limit // _FAILED_SHARE,
-            )
+            ),
         )
         await self.jetstream.add_consumer(
             self.name,
@@ -115,7 +111,9 @@ class ExportStream:
             ),
         )
 
-    async def accept(self, body: bytes, media_type: str) -> SpanBatch[RawSpan] | None:
+    async def accept(
+        self, body: bytes, form: ExportForm, received_ns: int
+    ) -> SpanBatch[RawSpan] | None:
         """Check an export, and put it into the stream.
 
         Returns the report for the client, or None if the stream cannot take the export at present.
@@ -124,22 +122,25 @@ class ExportStream:
         """
         if len(body) > self._connection.client.max_payload - _HEADERS_BYTES:
             return None
-        batch = await self._queue.check(body, DECODERS[media_type])
+        batch = await self._queue.check(body, export_decoder(form, received_ns))
         if not batch.spans:
             return batch
-        return batch if await self._put(body, media_type) else None
+        headers = {TYPE_HEADER: form.value, RECEIVED_HEADER: str(received_ns)}
+        return batch if await self._put(body, headers) else None
 
-    async def keep_failed(self, body: bytes, media_type: str, number: int, reason: str) -> None:
+    async def keep_failed(
+        self, body: bytes, headers: Mapping[str, str], number: int, reason: str
+    ) -> None:
         """Keep an export that cannot be stored, for a person to look at. Raises `nats` errors.
 
         `number` is the number of the export in the stream.
         """
-        headers = {
-            TYPE_HEADER: media_type,
+        kept = {
+            **headers,
             REASON_HEADER: json.dumps(reason)[1:-1],  # a header cannot contain line breaks
             "Nats-Msg-Id": f"{self.name}-{number}",  # JetStream ignores a repeated id
         }
-        await self.jetstream.publish(self._failed_subject, body, headers=headers)
+        await self.jetstream.publish(self._failed_subject, body, headers=kept)
 
     async def state(self) -> StreamState:
         """Return the numbers of waiting and failed exports. Raises `nats` errors."""
@@ -147,7 +148,7 @@ class ExportStream:
         failed = (await self.jetstream.stream_info(self._failed_name)).state
         return StreamState(waiting.messages, waiting.bytes, failed.messages)
 
-    async def _put(self, body: bytes, media_type: str) -> bool:
+    async def _put(self, body: bytes, headers: dict[str, str]) -> bool:
         """Put an export into the stream. Returns False if NATS does not confirm it.
 
         An export may be in the stream although NATS does not confirm it. It is then stored twice
@@ -162,7 +163,7 @@ class ExportStream:
             await self.jetstream.publish(
                 self.subject,
                 body,
-                headers={TYPE_HEADER: media_type},
+                headers=headers,
                 stream=self.name,
                 timeout=REQUEST_SECONDS,
             )
@@ -178,13 +179,3 @@ class ExportStream:
             _log.warning("JetStream did not store an export: %s", error)
             return False
         return True
-
-    async def _ensure(self, config: "object") -> None:
-        from nats.js.errors import APIError
-
-        try:
-            await self.jetstream.add_stream(config)  # type: ignore[arg-type]
-        except APIError as error:
-            if error.err_code != _STREAM_EXISTS:
-                raise
-            await self.jetstream.update_stream(config)  # type: ignore[arg-type]

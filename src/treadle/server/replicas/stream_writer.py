@@ -18,11 +18,12 @@ from treadle.errors import StoreError, UsageError
 from treadle.server.replicas.export_stream import (
     ACK_SECONDS,
     CONSUMER,
-    DECODERS,
+    RECEIVED_HEADER,
     TYPE_HEADER,
     ExportStream,
 )
 from treadle.spans.ingest import IngestQueue
+from treadle.spans.otlp import ExportForm, export_decoder
 from treadle.spans.span_writer import StoreBusyError
 
 if TYPE_CHECKING:
@@ -170,10 +171,13 @@ class StreamWriter:
             await self._put_away(export, reason)
 
     async def _store(self, export: _Export) -> None:
-        decode = DECODERS.get(_type(export.message))
-        if decode is None:
-            raise UsageError("The message has no known content type.")
-        await self._queue.submit(export.message.data, decode)
+        headers = export.message.headers or {}
+        try:
+            form = ExportForm(headers.get(TYPE_HEADER, ""))
+            received_ns = int(headers.get(RECEIVED_HEADER, ""))
+        except ValueError as error:
+            raise UsageError(f"The headers of the message are malformed: {error}.") from error
+        await self._queue.submit(export.message.data, export_decoder(form, received_ns))
 
     async def _fail(self, export: _Export, error: Exception) -> bool:
         """Count a failure, and wait before the next try. Returns whether to put the export away.
@@ -208,7 +212,9 @@ class StreamWriter:
 
     async def _put_away(self, export: _Export, reason: str) -> None:
         message = export.message
-        await self._stream.keep_failed(message.data, _type(message), export.number, reason)
+        headers = message.headers or {}
+        kept = {name: headers[name] for name in (TYPE_HEADER, RECEIVED_HEADER) if name in headers}
+        await self._stream.keep_failed(message.data, kept, export.number, reason)
         await message.term()
         self.failed += 1
         _log.error("The export %d cannot be stored: %s", export.number, reason)
@@ -229,10 +235,6 @@ class StreamWriter:
             for export in list(self._in_flight):
                 with contextlib.suppress(Error):
                     await export.message.in_progress()
-
-
-def _type(message: "Msg") -> str:
-    return (message.headers or {}).get(TYPE_HEADER, "")
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -18,22 +18,20 @@ from treadle.server.key_limits import LimitReachedError, span_count
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
 from treadle.server.request_identity import identity_of
 from treadle.server.routers import plain_router
-from treadle.spans.ingest import Decode, IngestQueue
+from treadle.spans.ingest import IngestQueue
 from treadle.spans.otlp import (
     LOGS,
     METRICS,
     TRACES,
+    ExportForm,
     Signal,
     decline_metrics_json,
     decline_metrics_protobuf,
-    decode_json,
-    decode_log_json,
-    decode_log_protobuf,
-    decode_protobuf,
     respond_json,
     respond_protobuf,
 )
 from treadle.spans.otlp.metrics import DeclinedMetrics
+from treadle.spans.otlp.protobuf_encoding import bytes_field, varint_field
 from treadle.spans.span_batch import ExportReport
 from treadle.spans.span_writer import StoreBusyError
 
@@ -48,8 +46,8 @@ class _Encoding:
     """The functions for one encoding of OTLP/HTTP: JSON or Protobuf."""
 
     media_type: str
-    decode_spans: Decode
-    decode_logs: Decode
+    spans: ExportForm
+    logs: ExportForm
     decline_metrics: Callable[[bytes], DeclinedMetrics]
     respond: Callable[[ExportReport, Signal], bytes]
     status: Callable[[int, str], bytes]
@@ -60,23 +58,21 @@ def _json_status(code: int, message: str) -> bytes:
 
 
 def _protobuf_status(code: int, message: str) -> bytes:
-    # The text is cut so that Protobuf needs only two bytes for its length.
-    text = message.encode(errors="replace")[:0x3FFF]
-    return bytes((0x08, code, 0x12, len(text) & 0x7F | 0x80, len(text) >> 7)) + text
+    return varint_field(1, code) + bytes_field(2, message.encode(errors="replace"))
 
 
 _JSON = _Encoding(
     "application/json",
-    decode_json,
-    decode_log_json,
+    ExportForm.SPANS_JSON,
+    ExportForm.LOGS_JSON,
     decline_metrics_json,
     respond_json,
     _json_status,
 )
 _PROTOBUF = _Encoding(
     "application/x-protobuf",
-    decode_protobuf,
-    decode_log_protobuf,
+    ExportForm.SPANS_PROTOBUF,
+    ExportForm.LOGS_PROTOBUF,
     decline_metrics_protobuf,
     lambda report, _: respond_protobuf(report),
     _protobuf_status,
@@ -106,30 +102,25 @@ async def traces(server: CurrentServer, request: Request) -> Response:
     The server sends the status 200 only after the spans are on disk. With the setting `bus.ingest`,
     this is the disk of NATS, and the spans appear a moment later.
     """
-
-    async def store(body: bytes, encoding: _Encoding) -> ExportReport:
-        most = server.ingest.most_bytes
-        decode = await server.media.restoring(body, encoding.decode_spans, most)
-        if server.exports is not None and decode is encoding.decode_spans:
-            accepted = await server.exports.accept(body, encoding.media_type)
-            if accepted is not None:
-                return accepted
-        return await server.ingest.submit(body, decode)
-
-    return await _answer(server.ingest, request, TRACES, store)
+    return await _answer(
+        server.ingest,
+        request,
+        TRACES,
+        lambda body, encoding: server.store_export(body, encoding.spans),
+    )
 
 
 @router.post("/logs", response_class=Response)
 async def logs(server: CurrentServer, request: Request) -> Response:
     """Add the messages in the log records of an export request to their spans.
 
-    The server sends the status 200 only after it has written the messages to disk.
+    The server sends the status 200 only after the messages are on disk, as for spans.
     """
     return await _answer(
         server.ingest,
         request,
         LOGS,
-        lambda body, encoding: server.ingest.submit(body, encoding.decode_logs),
+        lambda body, encoding: server.store_export(body, encoding.logs),
     )
 
 

@@ -1,5 +1,6 @@
 """OTLP, the protocol of OpenTelemetry: export requests as protobuf and as JSON."""
 
+from treadle.spans.otlp.export_forms import ExportForm, export_decoder
 from treadle.spans.otlp.json_encoding import decode_json, respond_json
 from treadle.spans.otlp.log_records import decode_log_json, decode_log_protobuf
 from treadle.spans.otlp.metrics import decline_metrics_json, decline_metrics_protobuf
@@ -10,6 +11,7 @@ __all__ = [
     "LOGS",
     "METRICS",
     "TRACES",
+    "ExportForm",
     "OtlpError",
     "Signal",
     "decline_metrics_json",
@@ -18,6 +20,7 @@ __all__ = [
     "decode_log_json",
     "decode_log_protobuf",
     "decode_protobuf",
+    "export_decoder",
     "respond_json",
     "respond_protobuf",
 ]

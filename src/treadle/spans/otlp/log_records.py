@@ -37,14 +37,17 @@ _EARLIER_NAME = "event.name"
 _BODY = "(body)"
 
 
-def decode_log_protobuf(body: bytes) -> SpanBatch[RawSpan]:
-    """Return the messages in an ExportLogsServiceRequest. Raises OtlpError for any other body."""
-    return _by_span(_ProtobufReader(body).read())
+def decode_log_protobuf(body: bytes, received_ns: int | None = None) -> SpanBatch[RawSpan]:
+    """Return the messages in an ExportLogsServiceRequest. Raises OtlpError for any other body.
+
+    `received_ns` becomes the time of records without a valid time. The default is now.
+    """
+    return _by_span(_ProtobufReader(body).read(), received_ns)
 
 
-def decode_log_json(body: bytes) -> SpanBatch[RawSpan]:
-    """Return the messages in an export of logs in JSON. Raises OtlpError for any other body."""
-    return _by_span(read_json(body, _JsonReader) if body.strip() else SpanBatch(()))
+def decode_log_json(body: bytes, received_ns: int | None = None) -> SpanBatch[RawSpan]:
+    """Return the messages in an export of logs in JSON, as `decode_log_protobuf` does."""
+    return _by_span(read_json(body, _JsonReader) if body.strip() else SpanBatch(()), received_ns)
 
 
 class _ProtobufReader(ProtobufReader):
@@ -112,9 +115,10 @@ class _JsonReader(JsonReader):
 
 
 def _complete(raw: RawSpan, body: JsonValue) -> list[str]:
-    """Set the name, the time and the content of a record. Returns the faults that were corrected.
+    """Set the name and the content of a record. Returns the faults that were corrected.
 
-    Raises SpanFaultError if the record is not an event with messages.
+    A time that is missing or invalid becomes 0. Raises SpanFaultError if the record is not an event
+    with messages.
     """
     earlier_name = raw.attributes.pop(_EARLIER_NAME, None)
     if not raw.name and isinstance(earlier_name, str):
@@ -128,12 +132,15 @@ def _complete(raw: RawSpan, body: JsonValue) -> list[str]:
     if 0 < raw.start_ns < TIME_LIMIT:
         return []
     faults = ["its time is not between the years 1970 and 2262"] if raw.start_ns else []
-    raw.start_ns = time.time_ns()
+    raw.start_ns = 0
     return faults
 
 
-def _by_span(records: SpanBatch[RawSpan]) -> SpanBatch[RawSpan]:
+def _by_span(records: SpanBatch[RawSpan], received_ns: int | None) -> SpanBatch[RawSpan]:
     """Return one span for each span that the records name. Its events are in order of time."""
+    received_ns = time.time_ns() if received_ns is None else received_ns
+    for record in records.spans:
+        record.start_ns = record.start_ns or received_ns
     grouped: dict[tuple[str, str], list[RawSpan]] = {}
     for record in sorted(records.spans, key=lambda each: each.start_ns):
         grouped.setdefault((record.trace_id, record.span_id), []).append(record)

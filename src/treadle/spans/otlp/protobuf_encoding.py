@@ -72,10 +72,8 @@ def respond_protobuf(report: ExportReport) -> bytes:
     message = report.problems().encode(errors="replace")
     if not message:
         return b""
-    partial = b"\x12" + _encoded_varint(len(message)) + message
-    if report.rejected:
-        partial = b"\x08" + _encoded_varint(report.rejected) + partial
-    return b"\x0a" + _encoded_varint(len(partial)) + partial
+    rejected = varint_field(1, report.rejected) if report.rejected else b""
+    return bytes_field(1, rejected + bytes_field(2, message))
 
 
 class ProtobufReader:
@@ -444,6 +442,16 @@ def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, start
         shift += 7
     raise MalformedError
+
+
+def varint_field(number: int, value: int) -> bytes:
+    """Return a field of a message that contains a number."""
+    return _encoded_varint(number << 3 | _VARINT) + _encoded_varint(value)
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """Return a field of a message that contains bytes, a text or another message."""
+    return _encoded_varint(number << 3 | _BYTES) + _encoded_varint(len(value)) + value
 
 
 def _encoded_varint(value: int) -> bytes:
