@@ -109,7 +109,9 @@ class Repeater:
         async def send(message: Msg, headers: dict[str, str]) -> None:
             await asyncio.sleep(draw.uniform(0, self.latest))
             with contextlib.suppress(nats.errors.Error):
-                await client.publish(message.subject, message.data, headers=headers)
+                await client.publish(
+                    message.subject, message.data, reply=message.reply, headers=headers
+                )
                 self.repeated += 1
 
         async def see(message: Msg) -> None:
