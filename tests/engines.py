@@ -1,5 +1,6 @@
 """Starts real PostgreSQL and NATS servers on loopback, each in a folder of its own."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -7,17 +8,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 import httpx2
 import psycopg
 
 from treadle.database import StoreAddress
+from treadle.workers.call_queue import NATS_ERRORS
+
+T = TypeVar("T")
 
 NewAddress = Callable[[], StoreAddress]
 """Returns the address of a new store at each call."""
@@ -44,6 +49,11 @@ class _Engine:
     """The process of a server."""
 
     _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the server was started and not ended."""
+        return self._process is not None
 
     def _wait_until(self, is_ready: Callable[[], bool], log: Path) -> None:
         """Wait until the server is ready. Fails with the end of its log otherwise."""
@@ -255,16 +265,49 @@ class NatsCluster:
         self.wait_until_whole()
 
     def wait_until_whole(self) -> None:
-        """Wait until all nodes have a leader and all messages."""
+        """Wait until all running nodes have a leader and all messages."""
         deadline = time.monotonic() + _START_SECONDS
-        while not all(map(_is_healthy, self._monitors)):
+        nodes = zip(self.nodes, self._monitors, strict=True)
+        monitors = [monitor for node, monitor in nodes if node.is_running]
+        while not all(map(_is_healthy, monitors)):
             assert time.monotonic() < deadline, "the nodes of NATS do not agree"
+            time.sleep(0.05)
+
+    def wait_for_copies(self, stream: str, count: int) -> None:
+        """Wait until `count` nodes store the only message of a stream."""
+        deadline = time.monotonic() + _START_SECONDS
+        while (found := sum(map(_messages(stream), self._monitors))) != count:
+            assert time.monotonic() < deadline, f"{found} nodes have the message"
             time.sleep(0.05)
 
     def stop(self) -> None:
         """End all nodes at once."""
         for node in self.nodes:
             node.kill()
+
+
+def _messages(stream: str) -> Callable[[int], int]:
+    """Return a function that reads from a monitoring port how many messages the node has."""
+
+    def read(monitor: int) -> int:
+        answer = httpx2.get(f"http://127.0.0.1:{monitor}/jsz?accounts=true&streams=true")
+        return sum(
+            each["state"]["messages"]
+            for account in answer.json().get("account_details", ())
+            for each in account.get("stream_detail", ())
+            if each["name"] == stream
+        )
+
+    return read
+
+
+async def repeated(request: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a request until it succeeds, since the nodes of a cluster first elect leaders."""
+    async with asyncio.timeout(_START_SECONDS):
+        while True:
+            with suppress(*NATS_ERRORS):
+                return await request()
+            await asyncio.sleep(0.1)
 
 
 def _is_healthy(monitor: int) -> bool:

@@ -436,6 +436,14 @@ def test_repository_cannot_choose_the_bus(place: Place) -> None:
     assert "bus.url" in loaded.warnings[0]
 
 
+def test_number_of_copies_of_streams_is_odd(place: Place) -> None:
+    assert place.load().settings.bus.stream_replicas == 1
+    assert place.load({"TREADLE_BUS__STREAM_REPLICAS": "3"}).settings.bus.stream_replicas == 3
+    message = str(place.error({"TREADLE_BUS__STREAM_REPLICAS": "2"}))
+    assert "bus.stream_replicas" in message
+    assert "1, 3 or 5" in message
+
+
 @pytest.mark.parametrize("password", ["Hid/den", "Hid@den%41:x", "Hid%zzden", "Hid/12", "Hid:@den"])
 @pytest.mark.parametrize(
     ("variable", "scheme"), [("TREADLE_BUS__URL", "nats"), ("TREADLE_STORE__URL", "postgresql")]

@@ -419,7 +419,8 @@ async def test_drained_worker_finishes_its_calls_and_takes_no_new_ones(
         assert isinstance(await within(waiting), ToolCallCompleted)
         gate.touch()
         assert isinstance(await within(running), ToolCallCompleted)
-        assert assigned(at) == ["first", "second"]
+        # The call may also run at the server, if no worker answers for a moment.
+        assert assigned(at) in (["first", "second"], ["first"])
 
 
 async def test_large_messages_work_up_to_the_limit_and_then_fail(

@@ -1,12 +1,13 @@
 """Creates streams and buckets in JetStream, or changes existing ones to the present settings."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from treadle.nats.connection import BusError, NatsConnection, answered
 
 if TYPE_CHECKING:
+    from nats.js import JetStreamContext
     from nats.js.api import KeyValueConfig, StreamConfig
     from nats.js.kv import KeyValue
 
@@ -14,12 +15,16 @@ _OTHER_CONFIGURATION = 10058
 """The error code of JetStream for a stream that exists with another configuration."""
 _TOO_FEW_NODES = {10005, 10074}
 """The error codes of JetStream for more copies than nodes, in a cluster and in a single node."""
+_ATTEMPTS = 4
+RETRY_SECONDS = 1.0
+"""The time between two attempts. A request without an answer takes some seconds in addition."""
 
 
 async def ensure_stream(connection: NatsConnection, config: "StreamConfig") -> None:
     """Create a stream, or change its configuration. Raises `nats` errors.
 
-    The stream gets as many copies as `bus.stream_replicas` states.
+    The stream gets as many copies as `bus.stream_replicas` states. If this number changes, the
+    consumers of the stream are deleted. Their users get an error, and must create them again.
     """
     from nats.js.errors import APIError
 
@@ -29,7 +34,21 @@ async def ensure_stream(connection: NatsConnection, config: "StreamConfig") -> N
     except APIError as error:
         if error.err_code != _OTHER_CONFIGURATION:
             raise
-        await answered(connection.jetstream.update_stream(config))
+        await _change(connection.jetstream, config)
+
+
+async def _change(jetstream: "JetStreamContext", config: "StreamConfig") -> None:
+    """Change the configuration of an existing stream."""
+    assert config.name is not None
+    if (await answered(jetstream.stream_info(config.name))).config.num_replicas != (
+        config.num_replicas
+    ):
+        # NATS 2.15 copies a work queue with consumers only after ten seconds. If the node with the
+        # only copy of a consumer is lost meanwhile, nobody can use or delete the consumer.
+        while consumers := await answered(jetstream.consumers_info(config.name)):
+            for consumer in consumers:
+                await answered(jetstream.delete_consumer(config.name, consumer.name))
+    await answered(jetstream.update_stream(config))
 
 
 async def ensure_bucket(connection: NatsConnection, config: "KeyValueConfig") -> "KeyValue":
@@ -52,28 +71,39 @@ async def ensure_bucket(connection: NatsConnection, config: "KeyValueConfig") ->
     return await answered(jetstream.key_value(config.bucket))
 
 
-@contextmanager
-def jetstream_errors(connection: NatsConnection) -> Iterator[None]:
-    """Raise BusError, which states what to do, in place of a `nats` error."""
+async def create_at_start(
+    connection: NatsConnection, create: Callable[[], Awaitable[None]]
+) -> None:
+    """Call `create`, and repeat it while the nodes of a cluster elect a leader.
+
+    Raises BusError, which states what to do, in place of a `nats` error.
+    """
     from nats.errors import Error
     from nats.js.errors import APIError
 
-    try:
-        yield
-    except APIError as error:
-        if error.err_code not in _TOO_FEW_NODES:
-            raise _unavailable(connection, error.description or "no reason was given") from error
-        raise BusError(
-            f"NATS at {connection.servers} cannot store {connection.stream_replicas} copies of a "
-            "stream, because it has fewer nodes with JetStream.",
-            hint="Start more nodes, or lower bus.stream_replicas.",
-        ) from error
-    except (Error, OSError) as error:
-        raise _unavailable(connection, str(error)) from error
-
-
-def _unavailable(connection: NatsConnection, reason: str) -> BusError:
-    return BusError(
+    reason = ""
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            await asyncio.sleep(RETRY_SECONDS)
+        try:
+            await create()
+        except APIError as error:
+            if error.err_code in _TOO_FEW_NODES:
+                raise _too_few_nodes(connection) from error
+            reason = error.description or type(error).__name__
+        except (Error, OSError) as error:
+            reason = str(error)
+        else:
+            return
+    raise BusError(
         f"NATS at {connection.servers} did not create a stream: {reason}.",
-        hint="Start it as `nats-server -js`, or try again when its nodes have elected a leader.",
+        hint="Start it as `nats-server -js`, and allow JetStream for the user in bus.url.",
+    )
+
+
+def _too_few_nodes(connection: NatsConnection) -> BusError:
+    return BusError(
+        f"NATS at {connection.servers} cannot store {connection.stream_replicas} copies of a "
+        "stream, because too few of its nodes run with JetStream.",
+        hint="Start more nodes, or lower bus.stream_replicas.",
     )

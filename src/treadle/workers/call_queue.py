@@ -23,7 +23,7 @@ from nats.js.api import (
 from treadle.json_records import JsonMismatchError
 from treadle.nats.connection import NatsConnection, answered
 from treadle.nats.names import ProjectNames
-from treadle.nats.streams import ensure_bucket, ensure_stream, jetstream_errors
+from treadle.nats.streams import create_at_start, ensure_bucket, ensure_stream
 from treadle.workers.messages import CallState, Offer, WorkerCall, decode, encode
 from treadle.workers.timing import Timing
 
@@ -65,8 +65,7 @@ class CallQueue:
 
     async def open(self) -> None:
         """Create the stream and the bucket, or adapt them to this version. Raises BusError."""
-        with jetstream_errors(self._connection):
-            await self._create()
+        await create_at_start(self._connection, self._create)
 
     async def _create(self) -> None:
         stream = StreamConfig(
