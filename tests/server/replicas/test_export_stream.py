@@ -343,9 +343,9 @@ async def test_acknowledged_exports_survive_the_loss_of_a_node_under_load(tmp_pa
                 for node in cluster.nodes:  # one of them leads the stream
                     before = len(accepted)
                     await asyncio.to_thread(node.kill)
-                    await wait_until(lambda: len(accepted) > before + 50)  # noqa: B023
+                    await wait_until(lambda: len(accepted) > before + 50, 60)  # noqa: B023
                     await asyncio.to_thread(node.start)
-                    await wait_until(lambda: connection.is_connected)
+                    await wait_until(lambda: connection.is_connected, 60)
                     await asyncio.to_thread(cluster.wait_until_whole)
                 stopped.set()
                 await asyncio.gather(*sending)
