@@ -72,6 +72,12 @@ def double(number: int) -> int:
     return 2 * number
 
 
+def double_or_loop(number: int) -> int:
+    while number == 0:
+        pass
+    return 2 * number
+
+
 def own_pid() -> int:
     return os.getpid()
 
@@ -280,6 +286,26 @@ def test_tasks_are_answered_in_order_by_several_processes() -> None:
         2 * number for number in range(40)
     ]
     assert not tasks
+
+
+@pytest.mark.usefixtures("importable_worker")
+def test_processes_that_end_early_are_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Process] = []
+    start = workers._start
+
+    def count() -> Process:
+        started.append(start())
+        return started[-1]
+
+    monkeypatch.setattr(workers, "_start", count)
+    tasks = deque([[(1,)], *[[(0,)] for _ in range(20)]])
+    answered = answers_of_many(double_or_loop, tasks, lambda call: (call, frozenset()))
+    (answer,) = next(answered)[1]
+    assert answer.value == 2
+    running = len(started)
+    answered.close()
+    assert len(started) == running
+    assert all(process.ended() for process in started)
 
 
 def test_process_that_cannot_start_raises_os_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,7 @@ class Worker:
         self._process: Process | None = None
         self._answered = 0
         self._readable: Folders = frozenset()
+        self._stopped = False
 
     def answers(
         self,
@@ -128,7 +129,7 @@ class Worker:
         The calls may read only files below `folders`. Each call may take `seconds` of processor
         time, `CPU_SECONDS` by default. If a process ends during a call, the call is repeated in a
         new process. Therefore a call fails only if it ends a process that has not answered another
-        call. Raises `OSError` if no process can be started.
+        call. Raises `OSError` if no process can be started or the worker was stopped.
         """
         seconds = CPU_SECONDS if seconds is None else seconds
         waiting = deque(calls)
@@ -159,6 +160,16 @@ class Worker:
             if waiting:  # otherwise later calls would get the answers of these calls
                 self.close()
 
+    def stop(self) -> None:
+        """End the process for good, from another thread than the one that uses the worker.
+
+        That thread gets no further answer. It then closes the worker.
+        """
+        self._stopped = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
@@ -174,8 +185,12 @@ class Worker:
     def _running(self) -> Process:
         if self._process is not None and self._process.ended():
             self._end()
+        if self._stopped:
+            raise OSError(0, "the worker was stopped")
         if self._process is None:
             self._process = process = _start()
+            if self._stopped:  # in the meantime
+                process.kill()
             self._answered = 0
             try:
                 _receive(process)  # the worker sends one message before any request
@@ -318,8 +333,10 @@ def answers_of_many(
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
+            worker.stop()
+        threads.shutdown()  # the threads end, since their workers do not start again
+        for worker in workers:
             worker.close()
-        threads.shutdown()  # the threads end, since their workers have ended
 
 
 def _start() -> Process:
