@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
 from importlib import import_module
@@ -298,7 +298,7 @@ def answers_of_one(
 
 def answers_of_many(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
-) -> Iterator[tuple[list[C], list[Answer]]]:
+) -> Generator[tuple[list[C], list[Answer]], None, None]:
     """Yield tasks with their answers, in order, using one worker for each processor.
 
     Threads prepare the calls and communicate with the workers, so that workers continue while
