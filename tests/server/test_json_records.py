@@ -86,8 +86,8 @@ def containers(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any
 def returned_types() -> list[Any]:
     """What the methods of a workbench return, except simple values and its own classes."""
     names: dict[str, Any] = {}
-    for module in list(sys.modules.values()):
-        if module.__name__.startswith("treadle."):
+    for name, module in list(sys.modules.items()):
+        if name.startswith("treadle."):
             names |= {key: each for key, each in vars(module).items() if isinstance(each, type)}
     found: dict[Any, None] = {}
     for method in vars(interface.Workbench).values():

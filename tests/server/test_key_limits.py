@@ -50,9 +50,10 @@ async def test_deletions_exports_and_settings_are_in_the_audit_log(repo: Path) -
     home = repo.parent / "home"
     key = created(home, "cleaner", "--scopes", "ingest,read,write")
     async with serving(repo) as served:
-        sent = await served.http.post("/v1/traces", json=export(span(1)), headers=key)
+        spans = export(span(1, trace=1), span(2, trace=2))
+        sent = await served.http.post("/v1/traces", json=spans, headers=key)
         assert sent.status_code == 200
-        (listed,) = (await served.http.get("/api/v1/spans", headers=key)).json()["data"]
+        listed, kept = (await served.http.get("/api/v1/spans", headers=key)).json()["data"]
         trace = f"/api/v1/traces/{listed['trace_id']}"
         exported = await served.http.get("/api/v1/exports/spans?format=csv", headers=key)
         link = await served.http.post(
@@ -64,8 +65,9 @@ async def test_deletions_exports_and_settings_are_in_the_audit_log(repo: Path) -
         denied = await served.http.delete("/api/v1/providers/fake/key", headers=key)
         missing = await served.http.delete("/api/v1/traces/unknown", headers=key)
         deleted = await served.http.delete(trace, headers=key)
-        chosen = {"rows": "spans", "query": "status:error"}
-        await served.http.post("/api/v1/selections/delete", json=chosen, headers=key)
+        for query in ("status:error", f"trace:{kept['trace_id']}"):  # the first finds nothing
+            chosen = {"rows": "spans", "query": query}
+            await served.http.post("/api/v1/selections/delete", json=chosen, headers=key)
     assert [answer.status_code for answer in (exported, downloaded, denied, missing)] == [
         200, 200, 403, 404,
     ]  # fmt: skip
@@ -79,8 +81,8 @@ async def test_deletions_exports_and_settings_are_in_the_audit_log(repo: Path) -
         ("export", "key cleaner", "GET /api/v1/exports/spans", "127.0.0.1"),
         ("export", "key cleaner", "GET /api/v1/exports/runs", "127.0.0.1"),
         ("deletion", "key cleaner", f"DELETE {trace}", "127.0.0.1"),
-        ("deletion", "key cleaner", "POST /api/v1/selections/delete spans: status:error",
-         "127.0.0.1"),
+        ("deletion", "key cleaner",
+         f"POST /api/v1/selections/delete spans: trace:{kept['trace_id']}", "127.0.0.1"),
     ]  # fmt: skip
 
 
