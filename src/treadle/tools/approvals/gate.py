@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,13 +18,16 @@ from treadle.events import EventBus
 from treadle.events.types import ApprovalRequested, ApprovalResolved, ApprovalScope, Notice
 from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
-from treadle.tools.approvals.question import Decision, Policy, Question
+from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 from treadle.tools.approvals.rules import ResolvedSubject, Rules
 from treadle.tools.contract import AnyTool, Arguments, ToolContext, ToolEffect
+from treadle.visible import in_line
 
 _Answer = tuple[ApprovalScope, str | None]
 
 _NOBODY_APPROVES = "No person can be asked here."
+
+_NEVER_STORED = "an answer about such a command is not stored"
 
 _SHOWN_CHARACTERS = 200
 """The maximum length of a question's summary in characters."""
@@ -279,15 +283,19 @@ class Approvals:
                 case Policy.ASK:
                     program = subject.program
                     protected = target.protected if question.policy is Policy.ASK else None
+                    command = subject.command or ""
+                    if (shell := subject.shell) is not None:
+                        protected = protected or (None if shell.leading else _NEVER_STORED)
+                        command = " ".join(map(shlex.quote, shell.leading or (command,)))
                     path = target.paths[0] if target.paths else ""
                     if subject.command and protected is None:
                         path = ""  # the command contains the path
-                    grant = Grant.of(tool, path, subject.command or "", program)
+                    grant = Grant.of(tool, path, command, program)
                     assessment.required.add(grant)
                     if protected is not None:
                         assessment.protected[grant] = protected
                     started = f" The program is {program}." if program else ""
-                    reason = verdict.reason or question.effect
+                    reason = verdict.reason or _no_rule(subject) or question.effect
                     assessment.reason = assessment.reason or f"{reason}{started}"
                 case Policy.ALLOW:
                     pass
@@ -384,6 +392,11 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
         preview=json.dumps(given, ensure_ascii=False, indent=1) if given else None,
         asked_later=tool.proposes,
     )
+
+
+def _no_rule(subject: Subject) -> str:
+    """Name the part of a shell command that no rule allows."""
+    return "" if subject.shell is None else f"No rule allows this part: {in_line(str(subject))}"
 
 
 def _owner(context: ToolContext) -> UUID:

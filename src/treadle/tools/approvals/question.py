@@ -35,17 +35,35 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """The words of one simple command of a shell.
+
+    A rule `command=GLOB` covers it if the words of the rule match its first words. `spellings` are
+    other forms of the words. Only rules that refuse or ask match them. An `allow` rule has to name
+    at least `least` words. `leading` has the words that a stored answer covers. If it is empty, no
+    answer is stored.
+    """
+
+    words: tuple[str, ...]
+    spellings: tuple[tuple[str, ...], ...] = ()
+    least: int = 1
+    leading: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """One subject of a call, to which approval rules apply: a path, a command, or neither.
 
     `program` is the program that the command starts. `protected` is a further reason to ask a
-    person every time. It is None if the path alone determines whether to ask.
+    person every time. It is None if the path alone determines whether to ask. `shell` describes a
+    simple command of a shell, whose words rules match.
     """
 
     path: str | None = None
     command: str | None = None
     program: Program | None = None
     protected: str | None = None
+    shell: "ShellCommand | None" = None
 
     def __str__(self) -> str:
         return self.path or self.command or ""

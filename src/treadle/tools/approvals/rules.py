@@ -69,6 +69,7 @@ class ResolvedSubject:
 class _Matcher:
     def __init__(self, rule: ApprovalRule) -> None:
         self.rule = rule
+        self._words = _words_of(rule.command or "")
         self._path: Callable[[str], bool] | None = None
 
     def is_about(self, tool: str, target: ResolvedSubject) -> bool:
@@ -76,9 +77,31 @@ class _Matcher:
         if not fnmatchcase(tool, self.rule.tool):
             return False
         if self.rule.command is not None:
-            command = target.subject.command
+            command, shell = target.subject.command, target.subject.shell
+            if shell is not None:
+                return any(map(self._begins, (shell.words, *shell.spellings)))
             return command is not None and fnmatchcase(command, self.rule.command)
         return self.rule.path is None or any(map(self.matches, target.paths))
+
+    def allows(self, tool: str, target: ResolvedSubject) -> bool:
+        """Whether the rule covers this subject closely enough to allow it.
+
+        The rule must match the words of a shell command as they are written. It must name enough of
+        them: a rule for `git` does not allow `git push`.
+        """
+        shell = target.subject.shell
+        if shell is None or self.rule.command is None:
+            return self.is_about(tool, target)
+        named = len(self._words)
+        return (
+            fnmatchcase(tool, self.rule.tool)
+            and self._begins(shell.words)
+            and (named == 0 or named >= shell.least)
+        )
+
+    def _begins(self, words: tuple[str, ...]) -> bool:
+        """Whether the words of the rule match the first words of a command."""
+        return len(self._words) <= len(words) and all(map(fnmatchcase, words, self._words))
 
     def matches(self, path: str) -> bool:
         """Whether the pattern of the rule matches a path relative to the root."""
@@ -124,7 +147,7 @@ class Rules:
         about = partial(_first, tool=tool, target=target)
         if denied := about(self._deny):
             return Verdict(Policy.DENY, f"The rule `{denied.rule}` refuses it.")
-        allowed = about(self._allow)
+        allowed = next((each for each in self._allow if each.allows(tool, target)), None)
         private = target.private
         if private and about([each for each in self._allow if each.names_private]) is None:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
@@ -149,6 +172,14 @@ class Rules:
         """
         about = [each for each in (*self._deny, *self._ask) if each.rule.path is not None]
         return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)
+
+
+def _words_of(pattern: str) -> tuple[str, ...]:
+    """Return the words of a rule about commands. `*` at the end stands for any further words."""
+    words = pattern.split()
+    while words and words[-1] == "*":
+        words.pop()
+    return tuple(words)
 
 
 _NOT_USED = "No rule allows the tool, so it is not used."
