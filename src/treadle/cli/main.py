@@ -35,6 +35,7 @@ COMMANDS = {
     "tools": Entry("tools", "list the tools, show their schemas, call one"),
     "edits": Entry("edits", "list, show, apply, deny and undo proposed edits"),
     "commit": Entry("commit", "propose a commit message, and commit after a yes"),
+    "review": Entry("review", "state what a change breaks and which tests to run"),
     "checks": Entry("checks", "list and run the checks of a repository"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "serve": Entry("serve", "serve a repository over HTTP to browsers and programs"),

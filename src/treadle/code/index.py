@@ -14,6 +14,7 @@ from treadle.code.model import (
     ContextEntry,
     ContextResult,
     Direction,
+    Edge,
     EdgeKind,
     EdgeList,
     FileReading,
@@ -402,6 +403,20 @@ class CodeIndex:
                     Graph(connection), item_id, kinds=frozenset(kinds), direction=direction,
                     depth=depth,
                 )  # fmt: skip
+
+        return self._guarded(run)
+
+    def broken_uses(self, name: str, file: str) -> tuple[Edge, ...]:
+        """Return uses of an item that `file` defined before, and that now have no definition.
+
+        `name` is the name of the item. The function does not refresh the index.
+        """
+        from treadle.code.graph.edges import broken_uses
+        from treadle.code.graph.tables import Graph
+
+        def run() -> tuple[Edge, ...]:
+            with self._store.reading() as connection:
+                return tuple(broken_uses(Graph(connection), name, file))
 
         return self._guarded(run)
 

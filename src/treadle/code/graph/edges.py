@@ -223,6 +223,13 @@ class Edges:
                 if reason is not None and link.kind in labels:
                     yield link._replace(target=None, reason=reason)
 
+    def imports_from(self, file_id: int, entry: Import, file: str) -> bool:
+        """Whether an import names a member of the module `file` that the module does not have."""
+        if isinstance(self.resolver.imported(file_id, entry), Node):
+            return False
+        module = self.resolver.imported(file_id, entry._replace(member=""))
+        return isinstance(module, Node) and self.graph.file(module.file_id)[0] == file
+
     def _overridden(self, item: Node) -> list[Node]:
         """Return the methods of base types that a method overrides or implements."""
         owner = self._type_of(item)
@@ -373,6 +380,36 @@ def _found_item(graph: Graph, node: Node) -> FoundItem:
         node.start_line, node.end_line, node.start_byte, node.end_byte, node.signature_start,
         node.signature_end,
     )  # fmt: skip
+
+
+def broken_uses(graph: Graph, name: str, file: str) -> list[Edge]:
+    """Return uses of the name of an item that `file` no longer defines, without a target.
+
+    These are imports of the name from `file`, and other uses that no reachable definition
+    explains. The `unresolved` of an edge states the reason.
+    """
+    edges = Edges(graph)
+    found: list[Link] = []
+    for file_id in graph.mentioning(name, _MAX_FILES):
+        items = graph.items(file_id)
+        references = graph.references(file_id)
+        found += (
+            Link(
+                EdgeKind.IMPORTS, items[entry.scope], None, entry.name, entry.start, entry.end,
+                entry.line, Reason.NOT_FOUND,
+            )
+            for entry in references.imports
+            if entry.member == name and edges.imports_from(file_id, entry, file)
+        )  # fmt: skip
+        found += (
+            Link(
+                _KINDS[use.kind], items[use.scope], None, use.text, use.start, use.end, use.line,
+                Reason.NOT_FOUND,
+            )
+            for use in references.uses({name})
+            if edges.resolver.target(file_id, use) is Reason.NOT_FOUND
+        )  # fmt: skip
+    return [_edge(graph, link, Direction.IN, 1) for link in found]
 
 
 _FAMILIES = {

@@ -13,7 +13,7 @@ from treadle.code.files.walk import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, content_
 from treadle.code.graph.tables import pack_references
 from treadle.code.languages import Language, Outline, language_of
 from treadle.code.languages.notebook import NOTEBOOK
-from treadle.code.model import Origin, Reading
+from treadle.code.model import Item, Origin, Reading
 from treadle.code.parse.content import Content, IndexedItem, read_content
 from treadle.code.references import FileReferences
 from treadle.private_files import why_private_content
@@ -146,6 +146,12 @@ def parse_read(
         path, *stat, digest, name, lines, skipped, content.items, unchanged, content.reading,
         origin_of(path, data), pack_references(content.references), terms=content.terms,
     )  # fmt: skip
+
+
+def items_of(path: str, data: bytes) -> list[Item]:
+    """Return the items of a text, as the index has them. A text that is not parsed has none."""
+    parsed = parse_read(ReadFile(path, data, (0, 0, 0, 0)))
+    return [indexed.item for indexed in parsed.items]
 
 
 def failed_file(file: ReadFile, reason: str) -> ParsedFile:

@@ -1,0 +1,1 @@
+"""Reviews of changes: what a change touches, and findings about it."""
