@@ -186,7 +186,8 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     for path in setting_paths(Settings):
         # All repositories share the stores, the bus, the gateway, the server and its workers, so a
         # repository may change their settings only with consent.
-        shared = {"bus", "traces", "gateway", "server", "oidc", "workers"}
+        # Instructions cost tokens in each request.
+        shared = {"bus", "traces", "gateway", "server", "oidc", "workers", "instructions"}
         permitting = path == ("approvals", "allow") or path[0] in shared
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         expected &= path != ("terminal", "keys")  # keys of the keyboard

@@ -19,9 +19,8 @@ from treadle.app.attachments import AttachmentReader
 from treadle.app.automatic_context import automatic_context
 from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
-from treadle.app.modes import change_mode
+from treadle.app.instructions import READER, instruction_reader
 from treadle.errors import UsageError
-from treadle.events.types import Mode
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
@@ -29,6 +28,7 @@ from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
 from treadle.session.attachments import Attachment, ImageAttachment, ResolvedAttachments
 from treadle.session.calibration import Calibration
+from treadle.session.instructions import ReadInstructions
 from treadle.session.message_tokens import tools_tokens
 from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
@@ -85,21 +85,17 @@ class Assistant:
             await model.close()
 
     async def conversation(
-        self, reference: str | None = None, at: int | None = None, mode: Mode | None = None
+        self, reference: str | None = None, at: int | None = None
     ) -> Conversation:
         """Load a saved conversation, or create one if `reference` is None.
 
         `reference` is an id, a prefix of an id, or "last". The conversation continues from its
-        newest message, or from the message `at`. If a person chose a `mode`, the conversation gets
-        it. Raises StoreError if saved conversations cannot be read.
+        newest message, or from the message `at`. Raises StoreError if saved conversations cannot be
+        read.
         """
         if reference is None:
-            name = f"{self.model.provider}/{self.model.model}"
-            return await self.app.conversations.create(name, mode=mode or Mode.NORMAL)
-        conversation = await self.app.conversations.load(reference, at=at)
-        if mode not in {None, conversation.mode}:
-            await change_mode(self.app, conversation, mode)
-        return conversation
+            return await self.app.conversations.create(f"{self.model.provider}/{self.model.model}")
+        return await self.app.conversations.load(reference, at=at)
 
     async def attach(
         self, attachments: Sequence[Attachment], conversation: Conversation | None
@@ -137,6 +133,15 @@ class Assistant:
         root = conversation.root if self.app.has_repository else None
         return fit_to_window(root, available.only(chosen), self.model.context_window)
 
+    def instruction_reader(self) -> ReadInstructions | None:
+        """Return a function that loads instruction files, or None if they are switched off."""
+        return instruction_reader(
+            self.app.root if self.app.has_repository else None,
+            self.app.settings,
+            self.model.context_window,
+            open_to=partial(self.app.approvals.open_to, READER),
+        )
+
     async def session(
         self,
         conversation: Conversation,
@@ -160,6 +165,7 @@ class Assistant:
         )
         if not conversation.choices.automatic_context:
             context = None
+        instructions = self.instruction_reader()
         pinned: ReadPinned | None = None
         if conversation.choices.pinned:
             pinned = partial(self.read_pinned, conversation)
@@ -174,6 +180,7 @@ class Assistant:
             )
             model, context = recording.model(model), recording.context(context)
             pinned = recording.pinned(pinned)
+            instructions = recording.instructions(instructions)
         return RequestSession(
             executor=self.app.executor,
             model=model,
@@ -187,7 +194,7 @@ class Assistant:
             calibration=self.calibration,
             automatic_context=context,
             pinned=pinned,
-            mode=partial(self.app.conversations.mode, conversation),
+            instructions=instructions,
             stream=self.choices.stream,
             clock=self.app.clock,
             ids=lambda: request_id,

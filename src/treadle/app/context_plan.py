@@ -7,12 +7,14 @@ describes the result. `treadle.app.recorded_context` describes a recorded reques
 import asyncio
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from treadle.app.assistant import Assistant
 from treadle.app.automatic_context import BUDGETS
-from treadle.llm.messages import NoteMessage, SystemMessage, ToolSpec, UserMessage
+from treadle.instructions.model import LoadedFile
+from treadle.llm.messages import Message, NoteMessage, SystemMessage, ToolSpec, UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.attachments import ResolvedAttachments
 from treadle.session.context_choices import ContextChoices
@@ -24,6 +26,12 @@ from treadle.session.history import (
     Prompt,
     begins_turn,
     build_prompt,
+)
+from treadle.session.instructions import (
+    InstructionState,
+    instruction_note,
+    instruction_texts,
+    paths_in_text,
 )
 from treadle.session.message_tokens import MessagePart, PartKind, TokenCounts, tool_tokens
 
@@ -39,6 +47,8 @@ class SectionKind(StrEnum):
     """The results of tool calls, one item for each exchange."""
     AUTOMATIC_CONTEXT = "automatic_context"
     PINNED = "pinned"
+    INSTRUCTIONS = "instructions"
+    """Instruction files."""
     ATTACHED = "attached"
     IMAGES = "images"
 
@@ -143,6 +153,59 @@ def scaled_sections(items: Iterable[UnscaledItem], scale: float) -> tuple[Sectio
     )
 
 
+_NOTHING = ResolvedAttachments()
+
+
+@dataclass(frozen=True, slots=True)
+class _Instructions:
+    """The instruction files of the next prompt.
+
+    `note` contains the files that the conversation does not have yet. `files` are all files with
+    what is cut or left out.
+    """
+
+    note: NoteMessage | None = None
+    files: tuple[LoadedFile, ...] = ()
+
+    @classmethod
+    async def of(
+        cls, assistant: Assistant, conversation: Conversation, paths: AbstractSet[str]
+    ) -> "_Instructions":
+        """Load the files as a session would, if the next message names `paths`."""
+        read = assistant.instruction_reader()
+        if read is None:
+            return cls()
+        messages = conversation.messages
+        new = await InstructionState(read, conversation.root).load(paths, messages, first=True)
+        folders = {each.path for each in instruction_texts(messages) if not each.own}
+        every = await read(paths | folders, frozenset(), 0)
+        return cls(instruction_note(new) if new else None, every.files)
+
+    def described(self, item: UnscaledItem) -> UnscaledItem:
+        """Return the item of an instruction file with what is cut off it."""
+        if item.kind is not SectionKind.INSTRUCTIONS or not item.item.tokens:
+            return item
+        cut = (each for each in self.files if each.path == item.item.name and each.cut)
+        if (file := next(cut, None)) is None:
+            return item
+        return replace(
+            item,
+            item=replace(
+                item.item,
+                whole_tokens=max(item.item.tokens, file.whole_tokens),
+                state=ItemState.SHORTENED,
+                reason=file.reason,
+            ),
+        )
+
+    def left_out(self) -> Iterator[UnscaledItem]:
+        """Yield an item for each file that is left out as a whole."""
+        for each in self.files:
+            if each.reason is not None and not each.text:
+                item = PlanItem(each.path, 0, each.whole_tokens, ItemState.LEFT_OUT, each.reason)
+                yield UnscaledItem(SectionKind.INSTRUCTIONS, item)
+
+
 async def plan_next(
     assistant: Assistant,
     conversation: Conversation,
@@ -158,7 +221,11 @@ async def plan_next(
     sent = (*(entry.message for entry in conversation.entries), message)
     has_images = any(isinstance(each, UserMessage) and each.images for each in sent)
     images = await assistant.model.takes_images() if has_images else None
-    plan = await asyncio.to_thread(_plan, assistant, conversation, message, pinned, images)
+    named = paths_in_text(text) | {each.file for each in (attachments or _NOTHING).sources}
+    instructions = await _Instructions.of(assistant, conversation, named)
+    plan = await asyncio.to_thread(
+        _plan, assistant, conversation, message, pinned, instructions, images=images is not False
+    )
     return replace(plan, notes=(*pinned.problems, *plan.notes))
 
 
@@ -167,14 +234,19 @@ def _plan(
     conversation: Conversation,
     message: UserMessage,
     pinned: ResolvedAttachments,
-    images: bool | None,
+    instructions: _Instructions,
+    *,
+    images: bool,
 ) -> ContextPlan:
     registry, role = assistant.offer(conversation)
     tools = [ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()]
     system = SystemMessage(role.system, role.system_without_tools)
     model, calibration, counts = assistant.model, assistant.calibration, TokenCounts()
-    next_entry = Entry(message, 0, conversation.next_number, None)
-    entries = [*conversation.entries, next_entry]
+    added: list[Message] = [message] if instructions.note is None else [instructions.note, message]
+    entries = [
+        *conversation.entries,
+        *(Entry(each, 0, conversation.next_number + at, None) for at, each in enumerate(added)),
+    ]
     numbered = tuple(numbered_messages(entries, len(entries), conversation.choices))
     problem = None
     try:
@@ -186,14 +258,18 @@ def _plan(
             counts=counts,
             scale=calibration.scale(model),
             pinned=pinned.texts,
-            images=images is not False,
+            images=images,
         )
     except ContextWindowError as error:
         prompt, problem = error.prompt, str(error)
     items = [
         UnscaledItem(SectionKind.SYSTEM, _whole("system prompt", counts.of([system]))),
         *_tool_items(assistant, conversation, tools),
-        *_Exchanges(entries, prompt, [number for number, _ in numbered], counts).items(),
+        *map(
+            instructions.described,
+            _Exchanges(entries, prompt, [number for number, _ in numbered], counts).items(),
+        ),
+        *instructions.left_out(),
         *_automatic_context(assistant, conversation),
     ]
     sections = scaled_sections(items, prompt.scale)
@@ -259,9 +335,10 @@ _SECTIONS = {
     PartKind.CONTEXT: SectionKind.AUTOMATIC_CONTEXT,
     PartKind.PINNED: SectionKind.PINNED,
     PartKind.ATTACHED: SectionKind.ATTACHED,
+    PartKind.INSTRUCTIONS: SectionKind.INSTRUCTIONS,
     PartKind.IMAGE: SectionKind.IMAGES,
 }
-_NAMED = frozenset({PartKind.PINNED, PartKind.ATTACHED, PartKind.IMAGE})
+_NAMED = frozenset({PartKind.PINNED, PartKind.ATTACHED, PartKind.IMAGE, PartKind.INSTRUCTIONS})
 _REASONS = {
     Omission.SPACE: "It does not fit into the window.",
     Omission.IMAGES: "The model takes no images.",

@@ -15,7 +15,12 @@ from treadle.app.context_plan import (
 from treadle.errors import NotFoundError, UsageError
 from treadle.fences import fenced_parts
 from treadle.llm.messages import ToolSpec
-from treadle.llm.valid_history import ATTACHED_SOURCE, CONTEXT_SOURCE, PINNED_SOURCE
+from treadle.llm.valid_history import (
+    ATTACHED_SOURCE,
+    CONTEXT_SOURCE,
+    INSTRUCTIONS_SOURCE,
+    PINNED_SOURCE,
+)
 from treadle.session.conversation import title_of
 from treadle.session.message_tokens import IMAGE_TOKENS, MESSAGE_TOKENS, tool_tokens
 from treadle.spans.span import Span, SpanEvent, SpanKind
@@ -211,6 +216,7 @@ def _fenced_item(source: str, text: str, title: str) -> UnscaledItem:
     for prefix, kind in (
         (PINNED_SOURCE, SectionKind.PINNED),
         (ATTACHED_SOURCE, SectionKind.ATTACHED),
+        (INSTRUCTIONS_SOURCE, SectionKind.INSTRUCTIONS),
     ):
         if source.startswith(prefix):
             return _item(kind, source.removeprefix(prefix).strip(), tokens)

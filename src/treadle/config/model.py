@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, field_valida
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
+from treadle.config.instructions import InstructionSettings
 from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, Size, UserOnly
 from treadle.config.traces import TraceSettings
 from treadle.paths import user_config_dir
@@ -369,6 +370,7 @@ class Settings(Section):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     """OpenAI-compatible endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)
+    instructions: InstructionSettings = Field(default_factory=InstructionSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     history: HistorySettings = Field(default_factory=HistorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)

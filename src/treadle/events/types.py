@@ -94,14 +94,6 @@ class ApprovalScope(StrEnum):
     """Nobody answered before the call ended or the last front end left."""
 
 
-class Mode(StrEnum):
-    """The mode of a conversation. Only a person changes it."""
-
-    NORMAL = "normal"
-    READ_ONLY = "read_only"
-    """No tool writes or runs anything, whatever the approval rules allow."""
-
-
 class Purpose(StrEnum):
     """The purpose of a model request."""
 
@@ -243,6 +235,34 @@ class PromptConstructed(Event):
     context_window: int | None = None
     calibration: float = 1.0
     tool_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionFile:
+    """An instruction file, and how much of it the model gets.
+
+    `path` is relative to the root, or absolute for the person's own file. `tokens` is the number of
+    tokens that the model gets, and `whole_tokens` the number in the file. `cut` is true if a part
+    is left out. `reason` states why the file is cut, or left out as a whole.
+    """
+
+    path: str
+    tokens: int
+    whole_tokens: int
+    cut: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionsLoaded(Event):
+    """Instruction files were added to the conversation, or left out of it.
+
+    `tokens` is the sum over `files`, and `budget` the limit for this sum.
+    """
+
+    files: tuple[InstructionFile, ...]
+    tokens: int
+    budget: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

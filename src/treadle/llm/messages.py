@@ -95,15 +95,32 @@ class ToolMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class InstructionText:
+    """The text of an instruction file, with its tokens. `digest` identifies the whole file.
+
+    If `own` is True, it is the person's own file. Other files belong to the repository, and on the
+    wire their text is fenced.
+    """
+
+    path: str
+    text: str
+    digest: str
+    tokens: int = 0
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class NoteMessage:
     """A note from Treadle to the model, which is sent as a user message.
 
     If `covers` is not 0, the note is a summary. It replaces the first `covers` messages of its
-    branch in later prompts.
+    branch in later prompts. `instructions` are sent after `text`. Such a note stays in the prompt
+    even if the messages around it are left out or replaced by a summary.
     """
 
     text: str
     covers: int = 0
+    instructions: tuple[InstructionText, ...] = ()
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | NoteMessage

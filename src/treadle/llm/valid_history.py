@@ -14,6 +14,7 @@ from treadle.events.types import CallKey
 from treadle.fences import verbatim
 from treadle.llm.messages import (
     AssistantMessage,
+    InstructionText,
     Message,
     NoteMessage,
     SystemMessage,
@@ -54,11 +55,13 @@ SIGNATURE: Mapping[str, object] = {
 CONTEXT_SOURCE = "context of this message"
 PINNED_SOURCE = "pinned:"
 ATTACHED_SOURCE = "attached:"
+INSTRUCTIONS_SOURCE = "instructions of the repository:"
 """The texts with which a fence states its source.
 
-The source is automatic context, pinned code, or an attached text. In the last two, the name of the
-code or text follows.
+The source is automatic context, pinned code, an attached text, or an instruction file. In the last
+three, the name of the code, text or file follows.
 """
+OWN_INSTRUCTIONS = "The person's own instructions for all repositories:"
 
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -128,8 +131,15 @@ def _encodable(message: Message) -> Message:
                     for call in calls
                 ),
             )
-        case NoteMessage(text=text):
-            return replace(message, text=_utf8(text))
+        case NoteMessage(text=text, instructions=instructions):
+            return replace(
+                message,
+                text=_utf8(text),
+                instructions=tuple(
+                    replace(each, path=_utf8(each.path), text=_utf8(each.text))
+                    for each in instructions
+                ),
+            )
 
 
 def _utf8(text: str) -> str:
@@ -168,10 +178,18 @@ def _as_user(message: Message) -> Message:
             ]
             said = "\n\n".join(part for part in (fenced, *given, text) if part)
             return UserMessage(said, images=message.images)
-        case NoteMessage(text=text) | SystemMessage(text=text):
+        case NoteMessage(text=text, instructions=instructions):
+            return UserMessage("\n\n".join([text, *map(_instruction, instructions)]))
+        case SystemMessage(text=text):
             return UserMessage(text)
         case _:
             return message
+
+
+def _instruction(file: InstructionText) -> str:
+    if file.own:
+        return f"{OWN_INSTRUCTIONS}\n{file.text}"
+    return verbatim(file.text, f"{INSTRUCTIONS_SOURCE} {file.path}")
 
 
 def _paired(history: Sequence[Message]) -> list[Message]:

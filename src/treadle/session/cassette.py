@@ -18,12 +18,13 @@ from typing import Any
 
 from treadle.errors import OutputExistsError, TreadleError, UsageError
 from treadle.events.types import SourceRange
+from treadle.instructions.model import Instructions, LoadedFile
 from treadle.llm.messages import AttachedText, ChatRequest, Message
 from treadle.secrets import redact
 from treadle.session.attachments import ResolvedAttachments
 from treadle.session.message_json import decode, encode
 
-VERSION = 2
+VERSION = 3
 """The version of the format.
 
 Increase it for a change that earlier versions of Treadle cannot read.
@@ -99,6 +100,7 @@ class Cassette:
     question: str = ""
     attachments: ResolvedAttachments = field(default_factory=ResolvedAttachments)
     pinned: list[ResolvedAttachments] = field(default_factory=list)
+    instructions: list[Instructions] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
     exchanges: list[Json] = field(default_factory=list)
     outcomes: dict[tuple[int, int], Json] = field(default_factory=dict)
@@ -143,6 +145,8 @@ class Cassette:
                 self.attachments = _attachments(line["attachments"])
             case "pinned":
                 self.pinned.append(_attachments(line["attachments"]))
+            case "instructions":
+                self.instructions.append(_instructions(line["loaded"]))
             case "context":
                 self.contexts.append(line["text"])
             case "exchange":
@@ -166,6 +170,11 @@ def _attachments(recorded: Json) -> ResolvedAttachments:
         sources=tuple(SourceRange(**each) for each in recorded["sources"]),
         problems=tuple(recorded["problems"]),
     )
+
+
+def _instructions(recorded: Json) -> Instructions:
+    files = tuple(LoadedFile(**each) for each in recorded["files"])
+    return Instructions(files, recorded["budget"])
 
 
 def clean(value: Mapping[str, Any]) -> str:

@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from treadle.events.types import Mode, StopReason
+from treadle.events.types import StopReason
 from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from treadle.secrets import redact
 from treadle.session.context_choices import ContextChoices
-from treadle.session.history import begins_turn
+from treadle.session.history import begins_turn, has_instructions
 
 TITLE_LIMIT = 80
 """The maximum length of a title in characters."""
@@ -77,7 +77,6 @@ class Conversation:
     next_number: Annotated[int, JsonField(omit=True)] = 0
     agent: Annotated[str | None, JsonField(omit=True)] = None
     choices: Annotated[ContextChoices, JsonField(omit=True)] = field(default_factory=ContextChoices)
-    mode: Mode = Mode.NORMAL
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -128,17 +127,20 @@ def numbered_messages(
 ) -> Iterator[tuple[int, Message]]:
     """Yield the messages of `messages_for_model`, each with the number of its entry.
 
-    The newest user message and the messages after it are never left out.
+    The newest user message and the messages after it are never left out. Instruction files stay
+    even if a summary replaces the messages around them.
     """
     if (summary := summary_before(entries, end)) is not None:
         yield summary.number, summary.message
+    replaced = entries[: covered_by(summary)]
+    yield from ((each.number, each.message) for each in replaced if has_instructions(each.message))
     newest = max((e.number for e in entries[:end] if begins_turn(e.message)), default=None)
     left_out = False
     for entry in entries[covered_by(summary) : end]:
         message = entry.message
         if begins_turn(message):
             left_out = entry.number in choices.left_out and entry.number != newest
-        if left_out or (isinstance(message, NoteMessage) and message.covers):
+        if (left_out and not has_instructions(message)) or _is_summary(message):
             continue
         if isinstance(message, UserMessage) and not choices.automatic_context:
             message = replace(message, context="")
@@ -147,6 +149,10 @@ def numbered_messages(
         elif isinstance(message, AssistantMessage) and message.text:
             yield entry.number, message
             yield entry.number, _CUT
+
+
+def _is_summary(message: Message) -> bool:
+    return isinstance(message, NoteMessage) and message.covers > 0
 
 
 def summary_before(entries: Sequence[Entry], end: int) -> Entry | None:

@@ -146,7 +146,7 @@ def build_prompt(
     one.) Leave out the oldest exchanges. Shorten older tool results of the current run. Shorten the
     results of the newest reply so that they take at most half the budget. Leave out the oldest
     replies of the current run with their results. Leave out the automatic context. Shorten the
-    results of the newest reply until they fit.
+    results of the newest reply until they fit. Leave out the instruction files.
 
     Some parts never change: the text and the attachments of the newest user message, and the text
     of the messages that steer its run. `pinned` is code that is sent with the newest user message.
@@ -270,6 +270,11 @@ def begins_turn(message: Message) -> bool:
     return isinstance(message, UserMessage) and not message.steers
 
 
+def has_instructions(message: Message) -> bool:
+    """Whether the message is a note with instruction files."""
+    return isinstance(message, NoteMessage) and bool(message.instructions)
+
+
 class _Fitter:
     """Leaves out or shortens messages step by step until they fit the budget."""
 
@@ -287,6 +292,8 @@ class _Fitter:
             default=0,
         )
         self._older = units[:newest]
+        self._instructions: list[list[_Part]] = []
+        """Instruction files of left out exchanges. They stay, before the other messages."""
         self._user = units[newest : newest + 1]
         for part in (part for unit in self._user for part in unit):
             if isinstance(question := part.message, UserMessage):
@@ -326,7 +333,7 @@ class _Fitter:
         return tuple(found)
 
     def _kept(self) -> list[_Part]:
-        units = [*self._older, *self._user, *self._run, *self._newest]
+        units = [*self._instructions, *self._older, *self._user, *self._run, *self._newest]
         return [part for unit in units for part in unit]
 
     def tokens(self) -> int:
@@ -344,6 +351,7 @@ class _Fitter:
             [
                 self._system,
                 *(replace(m, context="") for m in question if isinstance(m, UserMessage)),
+                *(part.message for part in self._kept() if has_instructions(part.message)),
             ]
         )
         free = max(self._budget // 2, self._budget - self.tokens())
@@ -358,6 +366,7 @@ class _Fitter:
             self._drop_older_replies,
             self._drop_context,
             self._squeeze_newest_results,
+            self._drop_instructions,
         ):
             if self._excess() <= 0:
                 return
@@ -406,7 +415,11 @@ class _Fitter:
     def _drop_older_exchanges(self) -> None:
         """Leave out the oldest exchanges until the prompt fits. A summary is left out last."""
         over, dropped = self._excess(), 0
-        summary = int(bool(self._older) and isinstance(self._older[0][0].message, NoteMessage))
+        carried = [unit for unit in self._older if has_instructions(unit[0].message)]
+        self._instructions = carried
+        self._older = [unit for unit in self._older if unit not in carried]
+        first = self._older[0][0].message if self._older else None
+        summary = int(isinstance(first, NoteMessage) and first.covers > 0)
         while over > 0 and self._older:
             start = summary if len(self._older) > summary else 0
             end = start + 1
@@ -422,7 +435,9 @@ class _Fitter:
         over, dropped = self._excess(), 0
         kept: list[list[_Part]] = []
         for unit in self._run:
-            if over > 0 and not isinstance(unit[0].message, UserMessage):
+            first = unit[0].message
+            stays = isinstance(first, UserMessage) or has_instructions(first)
+            if over > 0 and not stays:
                 over -= self._tokens(unit)
                 dropped += len(unit)
             else:
@@ -434,6 +449,18 @@ class _Fitter:
         if dropped:
             self.left_out += dropped
             self.changes.append(f"{dropped} {_plural(dropped, 'message')} {description} left out")
+
+    def _drop_instructions(self) -> None:
+        """Leave out the instruction files, since the question would not fit with them."""
+        dropped = 0
+        for name in ("_instructions", "_older", "_run", "_newest"):
+            units: list[list[_Part]] = getattr(self, name)
+            kept = [unit for unit in units if not has_instructions(unit[0].message)]
+            dropped += len(units) - len(kept)
+            setattr(self, name, kept)
+        self.left_out += dropped
+        if dropped:
+            self.changes.append("instruction files left out")
 
     def _shorten_older_results(self) -> None:
         shortened, over = 0, self._excess()

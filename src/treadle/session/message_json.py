@@ -11,6 +11,7 @@ from treadle.llm.messages import (
     AssistantMessage,
     AttachedText,
     Image,
+    InstructionText,
     Message,
     NoteMessage,
     SystemMessage,
@@ -39,7 +40,10 @@ def encode(message: Message) -> tuple[str, str]:
     text. The header of a snippet states its length. If a secret in the snippet was redacted, the
     length differs. To get the exact bytes in a resumed conversation, read the file again.
     """
-    return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
+    fields = asdict(message)
+    if isinstance(message, NoteMessage) and not message.instructions:
+        del fields["instructions"]  # as in cassettes and conversations of earlier versions
+    return _KINDS[type(message)], json.dumps(_redacted(fields), separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Message:
@@ -82,5 +86,6 @@ def _decode(kind: str, fields: dict[str, Any]) -> Message:
         case "tool":
             return ToolMessage(**{**fields, "key": CallKey(**fields["key"])})
         case "note":
-            return NoteMessage(**fields)
+            files = tuple(InstructionText(**each) for each in fields.get("instructions", ()))
+            return NoteMessage(**{**fields, "instructions": files})
     raise ValueError(f"there is no message of kind {kind!r}")

@@ -52,11 +52,13 @@ class PartKind(StrEnum):
     """An image that the person attached to the message."""
     ATTACHED = "attached"
     """Code or a text that the person attached to the message."""
+    INSTRUCTIONS = "instructions"
+    """An instruction file."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePart:
-    """A part of a message. `name` is the name of an attachment, otherwise empty."""
+    """A part of a message. `name` is the name of an attachment or instruction file, or empty."""
 
     kind: PartKind
     tokens: int
@@ -123,5 +125,10 @@ def _parts(message: Message) -> Iterator[MessagePart]:
         case ToolMessage(content=content):
             tokens = MESSAGE_TOKENS + CALL_TOKENS + estimate(content)
             yield MessagePart(PartKind.RESULT, tokens)
-        case SystemMessage() | NoteMessage():
+        case NoteMessage(text=text, instructions=instructions):
+            yield MessagePart(PartKind.TEXT, MESSAGE_TOKENS + estimate(text))
+            for file in instructions:
+                tokens = _FENCE_TOKENS + estimate(file.path + file.text)
+                yield MessagePart(PartKind.INSTRUCTIONS, tokens, file.path)
+        case SystemMessage():
             yield MessagePart(PartKind.TEXT, MESSAGE_TOKENS + estimate(message.text))

@@ -126,6 +126,8 @@ def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
                 if (call := calls.pop(key, None)) is not None:
                     context = f"{call.name} {call.arguments}\n{content}"
                     yield UserMessage("Result of a tool.", context, steers=True)
+            case NoteMessage(instructions=instructions) if instructions:
+                pass  # they stay in later prompts, next to the summary
             case _:
                 yield message
 
@@ -160,7 +162,6 @@ class ModelRequests:
         system: SystemMessage,
         tools: tuple[ToolSpec, ...],
         pinned: Callable[[], Awaitable[tuple[AttachedText, ...]]],
-        state: Callable[[], Awaitable[tuple[NoteMessage, ...]]],
         writer: ConversationWriter,
         reporter: SessionReporter,
         tally: UsageTotal,
@@ -176,7 +177,6 @@ class ModelRequests:
         self._system = system
         self._tools = tools
         self._pinned = pinned
-        self._state = state
         self._writer = writer
         self._reporter = reporter
         self._tally = tally
@@ -225,7 +225,6 @@ class ModelRequests:
         The history is summarized first if that is enabled and the history does not fit.
         """
         conversation, pinned = self._writer.conversation, await self._pinned()
-        notes = (*await self._state(), *notes)
         prompt = await self._build(self._system, (*conversation.messages, *notes), tools, pinned)
         if prompt.left_out and self._may_compact:
             self._may_compact = False  # only once in a session; later prompts leave messages out

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from treadle.events.types import (
     ToolCallCompleted,
     ToolCallFailed,
 )
+from treadle.instructions.model import Instructions
 from treadle.llm.chat_model import (
     AttemptFinished,
     AttemptStarted,
@@ -31,6 +33,7 @@ from treadle.llm.provider_errors import ProviderError
 from treadle.session.attachments import ResolvedAttachments
 from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
 from treadle.session.conversation import Conversation
+from treadle.session.instructions import ReadInstructions
 from treadle.session.session import AutomaticContext, ReadPinned
 from treadle.tools.contract import Registry
 
@@ -83,7 +86,6 @@ class SessionRecording(Listener):
                     "id": str(conversation.id),
                     "root": conversation.root,
                     "choices": conversation.choices.encode(),
-                    "mode": conversation.mode,
                     "entries": [
                         {
                             "state": entry.state,
@@ -114,6 +116,20 @@ class SessionRecording(Listener):
             pinned = await read()
             await asyncio.to_thread(self._writer.write, "pinned", {"attachments": plain(pinned)})
             return pinned
+
+        return recorded
+
+    def instructions(self, read: ReadInstructions | None) -> ReadInstructions | None:
+        """Return a function that calls `read` and records the loaded files."""
+        if read is None:
+            return None
+
+        async def recorded(
+            paths: AbstractSet[str], known: AbstractSet[tuple[str, str]], spent: int
+        ) -> Instructions:
+            loaded = await read(paths, known, spent)
+            await asyncio.to_thread(self._writer.write, "instructions", {"loaded": plain(loaded)})
+            return loaded
 
         return recorded
 

@@ -15,7 +15,6 @@ from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
-    Mode,
     RetrievalFinished,
     SourceRange,
     ToolCallCompleted,
@@ -25,6 +24,7 @@ from treadle.events.types import (
     ToolView,
     Usage,
 )
+from treadle.instructions.model import Instructions
 from treadle.llm.chat_model import (
     AttemptFinished,
     AttemptStarted,
@@ -44,8 +44,9 @@ from treadle.session.cassette import (
 )
 from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation import Conversation, MessageState
+from treadle.session.instructions import ReadInstructions
 from treadle.session.session import ReadPinned, RequestSession
-from treadle.tools.contract import ReadMode, Registry, ToolSchema
+from treadle.tools.contract import Registry, ToolSchema
 from treadle.tools.executor import OpenCall, ToolExecutor
 
 
@@ -177,7 +178,7 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
             history=HistorySettings.model_validate(head["settings"]["history"]),
             automatic_context=_contexts(cassette, bus) if cassette.contexts else None,
             pinned=_pinned(cassette) if cassette.pinned else None,
-            mode=_mode(head),
+            instructions=_instructions(cassette) if cassette.instructions else None,
             stream=head["stream"],
             clock=clock,
             ids=lambda: request_id,
@@ -203,16 +204,6 @@ def _conversation(head: Json, clock: StillClock) -> Conversation:
     return conversation
 
 
-def _mode(head: dict[str, Any]) -> ReadMode:
-    """Return a function that returns the mode at the start of the recorded session."""
-    mode = Mode(head["conversation"].get("mode", Mode.NORMAL))
-
-    async def recorded() -> Mode:
-        return mode
-
-    return recorded
-
-
 def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaitable[str]]:
     texts = iter(cassette.contexts)
     retrievals = iter(cassette.retrievals.get(None, ()))
@@ -231,6 +222,15 @@ def _pinned(cassette: Cassette) -> ReadPinned:
 
     async def read() -> ResolvedAttachments:
         return next(recorded, ResolvedAttachments())
+
+    return read
+
+
+def _instructions(cassette: Cassette) -> ReadInstructions:
+    recorded = iter(cassette.instructions)
+
+    async def read(*_: object) -> Instructions:
+        return next(recorded, Instructions())
 
     return read
 

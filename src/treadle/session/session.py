@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
@@ -13,11 +14,9 @@ from treadle.errors import TreadleError
 from treadle.events import Outcome
 from treadle.events.types import (
     ErrorKind,
-    Mode,
     SourceRange,
     StopReason,
     ToolCallCompleted,
-    ToolCallFailed,
     ToolCallRequested,
     ToolFailure,
     Usage,
@@ -41,6 +40,14 @@ from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.conversations import ConversationStore
 from treadle.session.cut_replies import CUT_NOTICES, CUTS
 from treadle.session.history import result_limit
+from treadle.session.instructions import (
+    InstructionState,
+    ReadInstructions,
+    instruction_note,
+    omissions,
+    paths_in_text,
+    paths_of_calls,
+)
 from treadle.session.limits import LimitReachedError, Limits, UsageTotal
 from treadle.session.model_requests import ModelRequests, ReceivedReply
 from treadle.session.role import Role, assistant_for
@@ -53,8 +60,7 @@ from treadle.session.tool_results import (
     split_truncated_calls,
     truncated_results,
 )
-from treadle.tools.approvals.question import READ_ONLY_HINT, READ_ONLY_REASON
-from treadle.tools.contract import ReadMode, Registry, normal_mode
+from treadle.tools.contract import Registry
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
 
@@ -68,9 +74,6 @@ lists the lines of the context among the sources of the answer.
 
 ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
 """The type of functions that read the current text of a conversation's pinned code."""
-
-MODE_REFUSALS = 3
-"""If the mode refuses calls in so many replies in a row, the model gets no more tools."""
 
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
@@ -120,7 +123,7 @@ class RequestSession:
         calibration: Calibration | None = None,
         automatic_context: AutomaticContext | None = None,
         pinned: ReadPinned | None = None,
-        mode: ReadMode = normal_mode,
+        instructions: ReadInstructions | None = None,
         stream: bool = True,
         clock: Clock | None = None,
         ids: IdSource = new_id,
@@ -129,8 +132,8 @@ class RequestSession:
 
         Without a `store` nothing is saved. An empty registry offers no tools. Without a `role` the
         session has the role of the assistant for the code at the conversation's root. Pass the same
-        `calibration` to all sessions that use the same models. `pinned` is called for each prompt,
-        and `mode` for each prompt and each call that writes.
+        `calibration` to all sessions that use the same models. `pinned` is called for each prompt.
+        `instructions` loads instruction files for the message and for the results of calls.
         """
         self._executor = executor
         bus = executor.bus
@@ -139,9 +142,9 @@ class RequestSession:
         self._settings = settings or ToolSettings()
         self._automatic_context = automatic_context
         self._read_pinned = pinned
-        self._mode = mode
-        self._refusals = 0
-        """The number of replies in a row with a call that the mode refused."""
+        self._instructions = (
+            InstructionState(instructions, conversation.root) if instructions else None
+        )
         self._reported: set[str] = set()
         """The problems of pinned code that a notice has reported."""
         self._clock = clock or SystemClock()
@@ -173,7 +176,6 @@ class RequestSession:
                 ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
             ),
             pinned=self._pinned,
-            state=self._state,
             writer=self._writer,
             reporter=self._reporter,
             tally=self._tally,
@@ -242,7 +244,7 @@ class RequestSession:
     async def _serve(
         self, user_text: str, attachments: ResolvedAttachments
     ) -> tuple[str, StopReason]:
-        self._caller = Caller(self._registry, self._conversation_id, user_text, self._mode)
+        self._caller = Caller(self._registry, self._conversation_id, user_text)
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         self._sources.add(attachments.sources)
         await self._take_user_message(attachments.message(user_text))
@@ -278,6 +280,7 @@ class RequestSession:
             if not await self._may_run(received.draft, message, ending):
                 continue
             outcomes = await self._run_calls(received, message, cut_off)
+            await self._add_instructions(paths_of_calls(message.calls, outcomes))
             if cut and not cut_off:
                 await self._writer.append(_CUT_NOTE)
             cuts = 0 if outcomes else cuts + 1
@@ -290,7 +293,6 @@ class RequestSession:
             if len(invalid) > self._settings.invalid_call_retries:
                 return text, await self._stop_invalid(invalid)
             self._repetitions.check()
-            self._refusals = self._refusals + 1 if any(map(_mode_refused, outcomes)) else 0
         raise AssertionError("the last turn ends the loop")
 
     async def _without_incomplete_calls(
@@ -316,9 +318,6 @@ class RequestSession:
         if self._limits.no_more_calls:
             text = "the limit of tool calls is reached"
             return LimitReachedError(StopReason.TOOL_CALL_LIMIT, text)
-        if self._refusals >= MODE_REFUSALS:
-            text = f"the mode {Mode.READ_ONLY} refused calls in {self._refusals} replies in a row"
-            return LimitReachedError(StopReason.REPEATED_CALLS, text)
         return None
 
     async def _may_run(
@@ -345,6 +344,8 @@ class RequestSession:
         """Retrieve the automatic context of a message, and add the message with it."""
         text, context = message.text, ""
         try:
+            named = paths_in_text(text) | {each.file for each in self._sources.sources()}
+            await self._add_instructions(named, first=not message.steers)
             if self._automatic_context:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
@@ -355,6 +356,23 @@ class RequestSession:
             message = replace(message, context=context)
             await self._writer.append(message, request_id=self.request_id)
         await self._sources.add_pasted(Path(self._root), text)
+
+    async def _add_instructions(self, paths: AbstractSet[str], *, first: bool = False) -> None:
+        """Add the instruction files of folders to the conversation, if it does not have them."""
+        if self._instructions is None:
+            return
+        messages = self._writer.conversation.messages
+        loaded = await self._instructions.load(paths, messages, first=first)
+        if loaded is None or not loaded.files:
+            return
+        note, omitted = instruction_note(loaded), omissions(loaded)
+        if note is None and messages and first:
+            return  # an earlier message has reported that these files are left out
+        if note is not None:
+            await self._writer.append(note)
+        await self._reporter.instructions(loaded)
+        if omitted:
+            await self._reporter.notice("warning", omitted)
 
     async def _pinned(self) -> tuple[AttachedText, ...]:
         """Return the pinned code for the next prompt.
@@ -370,15 +388,6 @@ class RequestSession:
                 await self._reporter.notice("warning", problem)
         self._sources.add(pinned.sources)
         return pinned.texts
-
-    async def _state(self) -> tuple[NoteMessage, ...]:
-        """Return the notes about the state of the conversation for the next prompt.
-
-        They come last in the prompt, so the fitting of the history never leaves them out.
-        """
-        if await self._mode() is Mode.READ_ONLY:
-            return (NoteMessage(f"{READ_ONLY_REASON} {READ_ONLY_HINT}"),)
-        return ()
 
     async def _take_steering(self) -> None:
         """Move the waiting steering messages into the conversation, for the next request."""
@@ -493,8 +502,3 @@ class RequestSession:
         except TreadleError as saving:
             await self._reporter.notice("error", str(saving))
         await self._reporter.failed(error)
-
-
-def _mode_refused(outcome: Outcome) -> bool:
-    """Whether the mode of the conversation refused a call."""
-    return isinstance(outcome, ToolCallFailed) and outcome.error.hint == READ_ONLY_HINT

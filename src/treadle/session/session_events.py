@@ -12,6 +12,7 @@ from treadle.events.types import (
     Event,
     FallbackApplied,
     HistoryCompacted,
+    InstructionsLoaded,
     MessageQueued,
     MessageSteered,
     ModelDelta,
@@ -29,11 +30,13 @@ from treadle.events.types import (
     StopReason,
     Usage,
 )
+from treadle.instructions.model import Instructions
 from treadle.llm.chat_model import AttemptFinished, AttemptStarted, ChatModel
 from treadle.llm.messages import AssistantMessage
 from treadle.secrets import redact
 from treadle.session.conversation_writer import ReplyDraft
 from treadle.session.history import Prompt
+from treadle.session.instructions import reported_files
 from treadle.session.limits import UsageTotal
 from treadle.session.role import Role
 
@@ -126,6 +129,17 @@ class SessionReporter:
                 context_window=prompt.context_window,
                 calibration=prompt.scale,
                 tool_tokens=prompt.tool_tokens,
+            )
+        )
+
+    async def instructions(self, loaded: Instructions) -> None:
+        await self._bus.publish(
+            InstructionsLoaded(
+                request_id=self._request_id,
+                parent_id=self._request_id,
+                files=reported_files(loaded),
+                tokens=loaded.tokens,
+                budget=loaded.budget,
             )
         )
 

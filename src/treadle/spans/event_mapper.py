@@ -1,6 +1,6 @@
 """Maps events of the event bus to spans. Every text of an event is redacted first."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from enum import Enum
 from typing import TypeVar, cast
 from uuid import UUID
@@ -11,6 +11,7 @@ from treadle.events.types import (
     Event,
     FallbackApplied,
     HistoryCompacted,
+    InstructionsLoaded,
     MessageSteered,
     ModelRequestFinished,
     ModelRequestStarted,
@@ -45,6 +46,7 @@ RECORDED: tuple[type[Event], ...] = (
     FallbackApplied,
     Notice,
     HistoryCompacted,
+    InstructionsLoaded,
     MessageSteered,
     *CALL_EVENTS,
     SessionFinished,
@@ -268,13 +270,24 @@ class _Run:
                 name = "compaction"
             case MessageSteered():
                 name = "steering"
+            case InstructionsLoaded():
+                name = "instructions"
             case _:
                 name = "notice"
         own = [item.name for item in fields(event) if item.name not in {"request_id", "parent_id"}]
-        attributes = known({name: getattr(event, name) for name in own})
+        attributes = known({name: _json(getattr(event, name)) for name in own})
         note = SpanEvent(at_us, name, attributes)
         self._root = replace(self._root, events=(*self._root.events, note))
         return [self._root]
+
+
+def _json(value: JsonValue) -> JsonValue:
+    """Return the value of a field of an event as JSON. A dataclass becomes a mapping."""
+    if isinstance(value, tuple):
+        return [_json(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return cast("JsonValue", asdict(value))
+    return value
 
 
 def _redacted(value: T) -> T:

@@ -34,6 +34,7 @@ _TITLES = {
     SectionKind.RESULTS: "Results of tools",
     SectionKind.AUTOMATIC_CONTEXT: "Automatic context",
     SectionKind.PINNED: "Pinned code",
+    SectionKind.INSTRUCTIONS: "Instructions",
     SectionKind.ATTACHED: "Attached",
     SectionKind.IMAGES: "Images",
 }
