@@ -101,7 +101,7 @@ async def know_each_other(servers: list[Replica]) -> None:
     await wait_until(lambda: all(len(others(each)) == len(servers) - 1 for each in servers))
 
 
-async def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until a condition is true that no event reports."""
     async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  (several objects change it)

@@ -343,15 +343,24 @@ async def test_acknowledged_exports_survive_the_loss_of_a_node_under_load(tmp_pa
                 for node in cluster.nodes:  # one of them leads the stream
                     before = len(accepted)
                     await asyncio.to_thread(node.kill)
-                    await wait_until(lambda: len(accepted) > before + 50, 60)  # noqa: B023
+                    await wait_until(lambda: len(accepted) > before + 50)  # noqa: B023
                     await asyncio.to_thread(node.start)
-                    await wait_until(lambda: connection.is_connected, 60)
+                    await wait_until(lambda: connection.is_connected)
                     await asyncio.to_thread(cluster.wait_until_whole)
+                    while not await repeated(lambda: is_whole(connection, stream)):  # noqa: ASYNC110
+                        await asyncio.sleep(0.05)
                 stopped.set()
                 await asyncio.gather(*sending)
                 await empty(stream)
     assert accepted <= set(store.names)
     assert len(accepted) > 150
+
+
+async def is_whole(connection: NatsConnection, stream: ExportStream) -> bool:
+    """Whether all nodes have all messages of a stream."""
+    cluster = (await connection.jetstream.stream_info(stream.name)).cluster
+    assert cluster is not None
+    return all(each.current and not each.offline for each in cluster.replicas or ())
 
 
 async def test_malformed_export_is_refused_before_it_is_acknowledged(nats: NatsServer) -> None:
