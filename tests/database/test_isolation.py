@@ -14,6 +14,7 @@ from treadle.app.project_databases import project_databases
 from treadle.app.stores import Stores
 from treadle.database import Connection, PostgresAddress, open_database
 from treadle.database.postgres import PostgresDatabase
+from treadle.database.postgres_connection import PostgresConnection
 from treadle.database.tables import tables_of
 from treadle.errors import StoreError
 
@@ -151,7 +152,10 @@ def test_a_role_without_the_right_to_create_gets_the_statement_that_gives_it(
 def test_a_prepared_statement_of_one_project_finds_nothing_in_the_next(
     stores: Stores, tmp_path: Path
 ) -> None:
-    """A pooled connection keeps its prepared statements when it goes to another project."""
+    """A pooled connection keeps its prepared statements when it goes to another project.
+
+    The test fails if the search path of both projects is the same.
+    """
     own = open_database(stores.ui, NOTES)
     assert isinstance(own, PostgresDatabase)
     with own:
@@ -159,15 +163,31 @@ def test_a_prepared_statement_of_one_project_finds_nothing_in_the_next(
     other = open_database(Stores(tmp_path, stores.url, f"p{uuid4().hex[:20]}").ui, NOTES)
     with other.open():
         pass
-    statement = f"SELECT text FROM {own.address.schema}.notes"
+    schema = own.address.schema
+    questions: list[tuple[str, tuple[str, ...], object]] = [
+        (f"SELECT text FROM {schema}.notes", (), "private"),
+        (f"SELECT text FROM {schema}.notes WHERE text = ?", ("private",), "private"),
+        ("SELECT pg_temp.number_of_notes()", (), 1),
+    ]
     with closing(own.connect()) as connection:
-        for _ in range(12):  # psycopg prepares it, and PostgreSQL keeps its plan
-            assert connection.execute(statement).fetchall() == [("private",)]
-        kept = connection.execute("SELECT pg_backend_pid()").fetchone()
+        assert isinstance(connection, PostgresConnection)
+        connection.raw.execute(
+            "CREATE FUNCTION pg_temp.number_of_notes() RETURNS bigint LANGUAGE plpgsql"
+            f" AS $$ BEGIN RETURN (SELECT count(*) FROM {schema}.notes); END $$"
+        )
+        for mode in ("auto", "force_generic_plan"):
+            connection.raw.execute(f"SET plan_cache_mode = {mode}")
+            for statement, values, found in questions:
+                for _ in range(12):  # psycopg prepares it, and PostgreSQL keeps its plan
+                    assert connection.execute(statement, values).fetchall() == [(found,)]
+    kept = connection.raw
     with closing(other.connect()) as connection:
-        assert connection.execute("SELECT pg_backend_pid()").fetchone() == kept
-        for _ in range(12):
-            assert connection.execute(statement).fetchall() == []
+        assert isinstance(connection, PostgresConnection)
+        assert connection.raw is kept
+        for statement, values, found in questions:
+            for _ in range(12):
+                nothing = [(0,)] if found == 1 else []
+                assert connection.execute(statement, values).fetchall() == nothing
 
 
 def test_a_connection_forgets_the_settings_of_its_last_use(database: PostgresDatabase) -> None:

@@ -280,9 +280,11 @@ class Pool:
     def _assign(
         self, connection: PostgresConnection, address: PostgresAddress, schema: Schema
     ) -> None:
-        """Assign the connection to the project and the store of `address`."""
-        if connection.schema not in {"", address.schema}:
-            connection.raw.execute("DISCARD PLANS")  # plans contain the result of `is_project`
+        """Assign the connection to the project and the store of `address`.
+
+        Plans contain the result of `is_project`. PostgreSQL makes a new plan if the search path is
+        not the one with which it made the plan, and each schema has its own search path.
+        """
         connection.raw.execute(
             SQL(_ASSIGN).format(
                 lock_timeout=Literal(round(schema.busy_seconds * 1000)),

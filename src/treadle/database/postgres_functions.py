@@ -70,8 +70,8 @@ _MEMBER = r'"((?:[^"\\]|\\.)*)"'
 FUNCTIONS: tuple[str, ...] = (
     # The row-level policies call this function. It is declared as IMMUTABLE, so that the planner
     # replaces the call by its result. If the policy were evaluated for each row instead, PostgreSQL
-    # would not use the index for text search. The result depends on the project of the connection,
-    # so a connection discards its plans when its project changes.
+    # would not use the index for text search. The result depends on the project of the connection.
+    # PostgreSQL makes new plans when the project changes, because the search path changes with it.
     f"""CREATE OR REPLACE FUNCTION treadle.is_project(text)
         RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
         AS 'SELECT current_setting(''{PROJECT_SETTING}'', true) IS NOT DISTINCT FROM $1'""",  # noqa: S608  (constants)
