@@ -181,13 +181,13 @@ def test_a_prepared_statement_of_one_project_finds_nothing_in_the_next(
                 for _ in range(12):  # psycopg prepares it, and PostgreSQL keeps its plan
                     assert connection.execute(statement, values).fetchall() == [(found,)]
     kept = connection.raw
-    with closing(other.connect()) as connection:
-        assert isinstance(connection, PostgresConnection)
-        assert connection.raw is kept
+    with closing(other.connect()) as reused:
+        assert isinstance(reused, PostgresConnection)
+        assert reused.raw is kept
         for statement, values, found in questions:
             for _ in range(12):
                 nothing = [(0,)] if found == 1 else []
-                assert connection.execute(statement, values).fetchall() == nothing
+                assert reused.execute(statement, values).fetchall() == nothing
 
 
 def test_a_connection_forgets_the_settings_of_its_last_use(database: PostgresDatabase) -> None:

@@ -9,7 +9,7 @@ from treadle.app.stores import Stores
 from treadle.errors import NotFoundError, UsageError
 from treadle.identity.identity import NO_LIMITS, Limits, Proof, Role, Scope
 from treadle.identity.key_use import Counter
-from treadle.identity.records import Action, ApiKey
+from treadle.identity.records import Action, ApiKey, TicketHolder
 from treadle.identity.secret_values import KEY_PREFIX, stored_hash
 from treadle.identity.sessions import IDLE_SECONDS, SESSION_SECONDS
 from treadle.identity.store import IdentityStore
@@ -331,6 +331,29 @@ def test_counter_that_exceeded_its_limit_grants_nothing(store: IdentityStore) ->
     assert store.key_use.add("k", Counter.SPANS, NOW, 512) == 512
     assert store.key_use.take("k", Counter.SPANS, NOW, 1, 100) == 0
     assert store.key_use.total("k", Counter.SPANS, NOW) == 512
+
+
+def test_ticket_is_taken_once_and_before_it_expires(store: IdentityStore) -> None:
+    holder = TicketHolder(Proof.SESSION, "web", "hash of a session")
+    for name in ("first", "second"):
+        store.tickets.add(name, holder, now_us=NOW, expires_us=NOW + SECOND)
+    assert store.tickets.take("unknown", NOW) is None
+    assert store.tickets.take("first", NOW + SECOND - 1) == holder
+    assert store.tickets.take("first", NOW) is None
+    assert store.tickets.take("second", NOW + SECOND) is None
+
+
+@SLOW_ON_POSTGRES
+def test_holder_of_many_tickets_loses_the_oldest_ones(store: IdentityStore) -> None:
+    other = TicketHolder(Proof.TOKEN, "default")
+    store.tickets.add("other", other, now_us=NOW, expires_us=NOW + SECOND)
+    holder = TicketHolder(Proof.KEY, "default", "hash of a key")
+    for number in range(103):
+        store.tickets.add(f"ticket {number}", holder, now_us=NOW, expires_us=NOW + SECOND + number)
+    assert [number for number in range(103) if store.tickets.take(f"ticket {number}", NOW)] == list(
+        range(3, 103)
+    )
+    assert store.tickets.take("other", NOW) == other
 
 
 def test_old_counters_are_deleted(store: IdentityStore) -> None:

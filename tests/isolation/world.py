@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -13,15 +12,14 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from psycopg import sql
-from starlette.types import ASGIApp
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call
 from tests.isolation.statements import RecordedStatements, record_statements
+from tests.server.in_process import serving_app
 from treadle.app.stores import Stores
 from treadle.clock import SystemClock
 from treadle.config.loader import load
@@ -185,27 +183,6 @@ def reply(request: RecordedRequest) -> Answer:
 
 def _secret(word: str) -> str:
     return next(SECRETS[project] for project, each in WORDS.items() if each == word)
-
-
-@asynccontextmanager
-async def serving_app(app: ASGIApp) -> AsyncIterator[str]:
-    """Serve an application on a free port of this process."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(
-            app, lifespan="on", log_level="error", ws="websockets-sansio",
-            timeout_graceful_shutdown=1, timeout_keep_alive=600,
-        )  # fmt: skip
-        server = uvicorn.Server(config)
-        running = asyncio.create_task(server._serve([listening]))
-        try:
-            while not server.started:
-                await asyncio.sleep(0.01)
-                if running.done():
-                    running.result()
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await running
 
 
 def repository(folder: Path, name: str, secret: str) -> Path:

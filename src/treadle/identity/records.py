@@ -89,6 +89,19 @@ class ApiKey:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TicketHolder:
+    """The sender who requested a download ticket.
+
+    `credential_hash` is the hash of the sender's API key or session. It is empty for the server's
+    own user.
+    """
+
+    proof: Proof
+    project: str
+    credential_hash: str = ""
+
+
 class Action(StrEnum):
     """An action that the audit log records."""
 

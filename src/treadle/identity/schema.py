@@ -74,6 +74,15 @@ _MIGRATIONS = (
     CREATE INDEX audit_by_project ON audit (project, id);
     INSERT INTO projects (name, created_us) VALUES ('default', 0);
     """,
+    """
+    CREATE TABLE tickets (
+        hash TEXT PRIMARY KEY,
+        proof TEXT NOT NULL,
+        project TEXT NOT NULL,
+        credential TEXT NOT NULL,
+        expires_us INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 """Migration n upgrades a store from version n to n + 1. A released migration is never changed."""
 

@@ -9,6 +9,7 @@ from treadle.identity.keys import ApiKeys
 from treadle.identity.projects import Projects
 from treadle.identity.schema import SCHEMA
 from treadle.identity.sessions import Sessions
+from treadle.identity.tickets import Tickets
 from treadle.identity.users import Users
 
 
@@ -27,6 +28,7 @@ class IdentityStore:
         self.sessions = Sessions(self._database)
         self.keys = ApiKeys(self._database)
         self.key_use = KeyUse(self._database)
+        self.tickets = Tickets(self._database)
         self.audit = AuditLog(self._database)
 
     def __enter__(self) -> Self:

@@ -122,7 +122,7 @@ def create_app(
     grpc = partial(
         _grpc_endpoint,
         services=services,
-        authentication=Authentication(credentials, services.identities, services.cookies),
+        authentication=Authentication(credentials, services),
         host=host,
         port=settings.traces.grpc_port,
     )
@@ -136,7 +136,6 @@ def create_app(
         redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
         lifespan=_lifespan(root, loaded, env, services=services, grpc=grpc, measures=measures),
     )
-    app.state.downloads = credentials.downloads
     app.state.drain = Drain()
     app.state.measures = measures
     app.state.identity_services = services

@@ -12,7 +12,9 @@ from treadle.identity.identity import Scope as AccessScope
 from treadle.identity.records import ApiKey, User
 from treadle.identity.secret_values import KEY_PREFIX
 from treadle.server.credentials import Credentials
-from treadle.server.identities import Credential, CredentialKind, Identities
+from treadle.server.download_tickets import take_ticket
+from treadle.server.identities import Credential, CredentialKind
+from treadle.server.identity_services import IdentityServices
 from treadle.server.peers import OWN_PEER
 from treadle.server.refusals import (
     INVALID_KEY,
@@ -26,7 +28,6 @@ from treadle.server.refusals import (
     RefusedError,
 )
 from treadle.server.request_identity import set_session
-from treadle.server.session_cookies import SessionCookies
 
 READING = frozenset({"GET", "HEAD"})
 """The methods of requests that change nothing."""
@@ -58,18 +59,18 @@ class Proven(NamedTuple):
     credential: Credential | None = None
 
 
+_KINDS = {Proof.KEY: CredentialKind.KEY, Proof.SESSION: CredentialKind.SESSION}
 _OWN = {proof: Proven(own_identity(proof)) for proof in (Proof.LOCAL, Proof.TOKEN)}
 
 
 class Authentication:
     """Authenticates the requests of a server."""
 
-    def __init__(
-        self, credentials: Credentials, identities: Identities, cookies: SessionCookies
-    ) -> None:
+    def __init__(self, credentials: Credentials, services: IdentityServices) -> None:
         self._credentials = credentials
-        self._identities = identities
-        self._cookies = cookies
+        self._identities = services.identities
+        self._cookies = services.cookies
+        self._downloads = services.downloads
 
     async def authenticate(self, scope: Scope, headers: Headers) -> Proven | None:
         """Return the sender of a request, or None for an unauthenticated request.
@@ -79,10 +80,11 @@ class Authentication:
         """
         names = {name for name, _ in scope["headers"]}
         project = _take_project(scope, headers) if _may_name_project(scope, names) else None
+        ticket = take_ticket(scope) if scope["query_string"] else None
         presented = self._credentials.take(scope, names)
         address = client_address(scope)
-        if presented.ticket is not None:
-            return Proven(presented.ticket)
+        if ticket is not None and (proven := await self._by_ticket(ticket)) is not None:
+            return proven
         if scope["query_string"] and _KEY_PARAMETER.search(scope["query_string"]):
             raise RefusedError(KEY_IN_ADDRESS)
         if presented.keys:
@@ -117,6 +119,21 @@ class Authentication:
         if self._credentials.proof(secret) is not Proof.TOKEN:
             raise RefusedError(UNKNOWN)
         return own_identity(Proof.TOKEN)
+
+    async def _by_ticket(self, hashed: str) -> Proven | None:
+        """Return the holder of a download ticket with the holder's present rights.
+
+        Returns None if the ticket is not valid, or if the holder's key or session no longer is.
+        """
+        holder = await self._downloads.take(hashed)
+        if holder is None:
+            return None
+        kind = _KINDS.get(holder.proof)
+        if kind is None:
+            return Proven(own_identity(holder.proof, holder.project))
+        credential = Credential(kind, holder.credential_hash, "")
+        identity = await self.current_identity(credential, holder.project)
+        return None if identity is None else Proven(identity, credential)
 
     async def _by_key(self, secret: str, project: str | None, address: str) -> Proven:
         credential = Credential.of(CredentialKind.KEY, secret)

@@ -2,8 +2,7 @@
 
 Programs use the token. It is permanent and stored in a file that only this user can read. The page
 uses the page key, which is valid until the server ends. If another program later listens on the
-same port and receives the page key from an open page, the page key is useless to it. A link to a
-download has a ticket instead of the page key (`download_tickets`).
+same port and receives the page key from an open page, the page key is useless to it.
 """
 
 import binascii
@@ -20,13 +19,12 @@ from pathlib import Path
 from starlette.types import Scope
 
 from treadle.errors import ConfigError
-from treadle.identity.identity import Identity, Proof
+from treadle.identity.identity import Proof
 from treadle.identity.secret_values import KEY_PREFIX
 from treadle.inside import read_regular
 from treadle.owner_only import close_to_others
 from treadle.paths import data_path
 from treadle.secrets import register
-from treadle.server.download_tickets import DownloadTickets
 
 VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
@@ -58,8 +56,6 @@ class Presented:
 
     own: Proof | None = None
     """The proof of the server's own user: the token or the page key."""
-    ticket: Identity | None = None
-    """The identity that requested a ticket for this download."""
     keys: frozenset[str] = frozenset()
     """All API keys of Treadle in the request, whether or not they are valid."""
     others: frozenset[str] = frozenset()
@@ -70,12 +66,11 @@ _NOTHING = Presented()
 
 
 class Credentials:
-    """The token, the page key and the download tickets of a server, to check each request."""
+    """The token and the page key of a server, to check each request."""
 
     def __init__(self, token: str) -> None:
         self.token = token
         self.page_key = secrets.token_urlsafe(24)
-        self.downloads = DownloadTickets()
         self._known = ((token.encode(), Proof.TOKEN), (self.page_key.encode(), Proof.LOCAL))
         register(token)
         register(self.page_key)
@@ -86,10 +81,9 @@ class Credentials:
         `names` are the names of the request's headers. The key of a provider is not removed, since
         the gateway forwards it.
         """
-        ticket = self.downloads.take(scope) if scope["query_string"] else None
         socket = scope["type"] == "websocket"
         if not socket and names.isdisjoint(_SECRET_HEADERS):
-            return _NOTHING if ticket is None else Presented(ticket=ticket)
+            return _NOTHING
         proofs: dict[str, Proof | None] = {}
         kept = []
         for header in scope["headers"]:
@@ -108,7 +102,6 @@ class Credentials:
                 proofs[secret] = self.proof(secret)
         return Presented(
             next((proof for proof in proofs.values() if proof is not None), None),
-            ticket,
             frozenset(secret for secret in proofs if secret.startswith(KEY_PREFIX)),
             frozenset(
                 secret

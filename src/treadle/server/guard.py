@@ -30,7 +30,13 @@ from treadle.server.identities import Credential
 from treadle.server.identity_services import IdentityServices
 from treadle.server.key_limits import LimitReachedError
 from treadle.server.refusals import POLICY_VIOLATION, UNKNOWN, Refusal, RefusedError, refuse
-from treadle.server.request_identity import action_detail, action_of, identity_of, set_identity
+from treadle.server.request_identity import (
+    action_detail,
+    action_of,
+    identity_of,
+    set_credential,
+    set_identity,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +65,7 @@ class Guard:
         """Create the middleware. `hosts` are the names of the server, without a port."""
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._authentication = Authentication(credentials, services.identities, services.cookies)
+        self._authentication = Authentication(credentials, services)
         self._identities = services.identities
         self._limits = services.limits
         self._followed = FollowedRequests(self._authentication.current_identity, services.clock)
@@ -78,6 +84,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         set_identity(scope, admitted.identity)
+        if admitted.credential is not None:
+            set_credential(scope, admitted.credential)
         send = self._auditing(scope, send)
         if admitted.credential is None:
             await self._app(scope, receive, send)

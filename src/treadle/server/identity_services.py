@@ -12,6 +12,7 @@ from treadle.config.model import ServerSettings
 from treadle.gateway.key_spending import KeySpending, spending_of
 from treadle.identity.identity import Identity
 from treadle.identity.store import IdentityStore
+from treadle.server.download_tickets import DownloadTickets
 from treadle.server.identities import Identities
 from treadle.server.key_limits import KeyLimits
 from treadle.server.session_cookies import SessionCookies
@@ -24,6 +25,7 @@ class IdentityServices:
     identities: Identities
     limits: KeyLimits
     cookies: SessionCookies
+    downloads: DownloadTickets
     clock: Clock
     store: IdentityStore
     address: str | None = None
@@ -36,6 +38,7 @@ class IdentityServices:
             Identities(store, clock),
             KeyLimits(store, clock),
             SessionCookies(secure=(address or "").startswith("https:")),
+            DownloadTickets(store, clock),
             clock,
             store,
             address,

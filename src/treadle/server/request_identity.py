@@ -7,9 +7,11 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from treadle.identity.identity import Identity
-from treadle.identity.records import Action
+from treadle.identity.records import Action, TicketHolder
+from treadle.server.identities import Credential
 
 _IDENTITY = "treadle_identity"
+_CREDENTIAL = "treadle_credential"
 _ACTION = "treadle_action"
 _DETAIL = "treadle_action_detail"
 _SESSION = "treadle_session"
@@ -34,6 +36,19 @@ def identity_of(scope: Scope) -> Identity:
     """
     identity: Identity = scope["state"][_IDENTITY]
     return identity
+
+
+def set_credential(scope: Scope, credential: Credential) -> None:
+    """Store the API key or session of a request, for the download tickets that it requests."""
+    scope["state"][_CREDENTIAL] = credential
+
+
+def ticket_holder(scope: Scope) -> TicketHolder:
+    """Return the sender of a request as the holder of a download ticket."""
+    identity = identity_of(scope)
+    credential: Credential | None = scope["state"].get(_CREDENTIAL)
+    hashed = "" if credential is None else credential.hashed
+    return TicketHolder(identity.proof, identity.project, hashed)
 
 
 def set_session(scope: Scope, secret: str) -> None:

@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.display.trace_html import html_page
 from treadle.server.current_project import CurrentServer
 from treadle.server.download_tickets import DOWNLOADS
+from treadle.server.identity_services import CurrentIdentityServices
 from treadle.server.path_ids import ids_in_path, rest_of_path
-from treadle.server.request_identity import CurrentIdentity
+from treadle.server.request_identity import ticket_holder
 from treadle.server.routers import api_router
 from treadle.server.routes.traces import Grouped, Sorting
 from treadle.traces.list_export import (
@@ -100,9 +101,12 @@ class DownloadLink(BaseModel):
 
 
 @router.post("/links")
-async def link(request: Request, identity: CurrentIdentity, target: DownloadTarget) -> DownloadLink:
+async def link(
+    request: Request, services: CurrentIdentityServices, target: DownloadTarget
+) -> DownloadLink:
     """Return a link to a download. A browser can follow it without the page key."""
-    return DownloadLink(path=request.app.state.downloads.issue(target.path, identity))
+    path = await services.downloads.issue(target.path, ticket_holder(request.scope))
+    return DownloadLink(path=path)
 
 
 @router.get(
