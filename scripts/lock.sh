@@ -17,7 +17,7 @@ compile() {
 }
 
 compile run pyproject.toml
-compile dev pyproject.toml --group dev --extra keyring --extra grammars --extra team --constraint requirements/run.txt
+compile dev pyproject.toml --group dev --extra keyring --extra grammars --extra team --extra grpc --constraint requirements/run.txt
 compile web --group web --constraint requirements/dev.txt
 compile build - --constraint requirements/dev.txt <<<$'hatchling\neditables'
 compile uv - <<<'uv'

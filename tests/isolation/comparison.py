@@ -14,9 +14,12 @@ Send = Callable[[Mapping[Kind, str], Mapping[str, str]], Awaitable[httpx2.Respon
 
 _NEW = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{32}|\b1[0-9]{15}\b|ticket=[\w-]+"
+    r"|(?<=/v2/images/)[\w-]{22}(?=\.)"
 )
 """Ids, times and tickets of new things."""
 _MEASURED = re.compile(r'"(latency|took_ms)":[0-9.e-]+')
+_EXPIRY = re.compile(r"expires=[^;]+")
+"""The time at which a cookie ends. It is the present time for a deleted cookie."""
 _COMPUTED = re.compile(r'{"span_id":"[0-9a-f]{16}"}')
 """The answer of a route that computes the id of a span from the ids of the request."""
 _REPETITIONS = 3
@@ -76,7 +79,11 @@ def comparable(
     parts = {Kind.TRACE, Kind.SPAN} if Kind.SPAN_PATH in kinds else set()
     for kind in sorted({*kinds, *parts}, key=lambda kind: -len(ids[kind])):
         text = text.replace(ids[kind], f"<{kind}>")
-    headers = {key: value for key, value in answer.headers.items() if key not in _VARYING}
+    headers = {
+        key: _EXPIRY.sub("<time>", value)
+        for key, value in answer.headers.items()
+        if key not in _VARYING
+    }
     return answer.status_code, headers, _NEW.sub("<new>", text) if creates else text
 
 

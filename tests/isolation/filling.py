@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx2
 
-from tests.isolation.world import RECORDED, SECRETS, VICTIM, Kind, World
+from tests.isolation.world import MEDIA, RECORDED, SECRETS, VICTIM, Kind, World
 from tests.server.exports import export, span
+from treadle.server.uploaded_media import langfuse_id
 
 _IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(3_000)
 """An incomplete image, which is so large that it is stored in its own blob."""
@@ -205,11 +206,13 @@ class Filling:
         self.ids[Kind.HELD_CALL] = call["id"]
 
     async def _media(self) -> None:
-        answer = await self.http.post(
-            f"/v2/images/{self.word}-image.png", json={"image_data": "aGVsbG8="}
-        )
+        content = MEDIA[self.project]
+        self.ids[Kind.MEDIA] = langfuse_id(content)
+        answer = await self.http.put(
+            f"/api/public/media/{self.ids[Kind.MEDIA]}", content=content,
+            headers={"Content-Type": "image/png"},
+        )  # fmt: skip
         assert answer.is_success, answer.text
-        self.ids[Kind.MEDIA] = f"{self.word}-image"
 
     async def _ended(self, request_id: str) -> None:
         turn = await self.get(f"/turns/{request_id}", wait=30)

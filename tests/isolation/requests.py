@@ -36,6 +36,9 @@ PATH_IDS: Final[Mapping[str, Kind]] = {
     "proposals/reference": Kind.PROPOSAL,
     "experiments/reference": Kind.EXPERIMENT,
     "exports/reference": Kind.TRACE,
+    "span_id": Kind.SPAN,
+    "media_id": Kind.MEDIA,
+    "image_id": Kind.MEDIA,
 }
 """The kind of each path parameter.
 
@@ -43,7 +46,8 @@ Some names mean different kinds in different routes. Before such a name, the key
 part of the path.
 """
 
-PATH_NUMBERS: Final[Mapping[str, str]] = {"turn": "0", "slot": "0"}
+PATH_VALUES: Final[Mapping[str, str]] = {"turn": "0", "slot": "0", "subtype": "png"}
+"""The values of the path parameters that are never ids."""
 
 _FILTERS = (
     "trace_ids={trace}", "span_ids={span}", "parent_span_ids={span}", "run_ids={run}",
@@ -150,7 +154,9 @@ ROUTES: Final[Mapping[str, list[Template]]] = {
     ],
     "POST /api/v1/ui/requests": [
         {"page": "{page}", "request": {"type": "navigate_to", "url": "/runs/x"}},
-        {"page": "{page}", "request": {"type": "navigate_to_experiment", "spanId": "{span}"}},
+        {"page": "{page}", "request": {
+            "type": "navigate_to_experiment", "spanId": "{span}", "url": "/experiments/x",
+        }},
         {"request": {"type": "apply_label_filter", "labels": ["{label}"], "action": "set"}},
     ],
     "POST /api/v1/ui/requests/{ui_id}/answer": [
@@ -173,7 +179,7 @@ ROUTES: Final[Mapping[str, list[Template]]] = {
         {"repeats": 1}, {"repeats": 1, "models": ["{provider}/{model}"]},
     ],
     "POST /api/v1/experiments/{reference}/batches/{batch_reference}/judge": [
-        {}, {"model": "{provider}/{model}"},
+        {"model": "{provider}/{model}"},
     ],
     "POST /api/v1/experiments/{reference}/batches/{batch_reference}/resume": [{}],
     "GET /api/v1/query/parse": ["query={word}"],
@@ -188,6 +194,15 @@ ROUTES: Final[Mapping[str, list[Template]]] = {
     "GET /api/v1/prices": ["provider={provider}&model={model}"],
     "PUT /api/v1/models/default": [{"name": "{provider}/{model}"}],
     "GET /api/v1/retention/preview": ["keep=1d"],
+    "POST /api/v1/identity/invitations": [{"invitation": "x"}],
+    # routes outside of the OpenAPI document
+    "GET /sign-in/oidc/callback": ["code=x&state=x"],
+    "POST /api/public/media": [{"sha256Hash": "{media}"}],
+    "PUT /api/public/media/{media_id}": [{}],
+    "POST /api/public/scores": [{"traceId": "{trace}"}],
+    "POST /api/public/ingestion": [{"batch": [{"traceId": "{trace}"}]}],
+    "POST /v2/traces/{trace_id}/spans/{span_id}/images": [{"image_name": "x.png"}],
+    "POST /v2/images/{image_id}.{subtype}": [{"image_data": "aGVsbG8="}],
 }  # fmt: skip
 """The requests for each route with ids outside of its path. Other routes get one plain request."""
 
@@ -195,14 +210,18 @@ CREATING: Final = frozenset({
     "POST /api/v1/turns", "POST /api/v1/agents/{name}/ask", "POST /api/v1/breakpoints",
     "POST /api/v1/views", "POST /api/v1/exports/links",
     "POST /api/v1/sessions", "POST /api/v1/experiments/{reference}/batches",
+    "POST /v2/traces/{trace_id}/spans/{span_id}/images",
 })  # fmt: skip
 """Routes that create things for any id. Their answers have the ids and times of the new things."""
+
+REFUSED: Final = frozenset({
+    "POST /api/public/ingestion", "POST /api/public/scores", "PUT /api/public/media/{media_id}",
+})  # fmt: skip
+"""Routes that refuse the content of their requests: scores, and media with a wrong id."""
 
 REPEATING: Final = frozenset({"PATCH /api/v1/ui"})
 """Routes that keep the given ids, and answer with those of earlier requests, too."""
 
-STREAMS: Final = frozenset({"GET /api/v1/events"})
-"""Routes without an end, which have tests of their own."""
 
 PLAIN: Final = frozenset({
     "token", "top_k", "view", "budget", "first_line", "last_line", "relation", "limit", "offset",

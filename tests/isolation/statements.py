@@ -4,14 +4,17 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from treadle.database import Connection, Database
 from treadle.database.postgres_connection import PostgresConnection
+
+T = TypeVar("T")
 
 Statements = list[tuple[str, str]]
 """The name of the database and the text without values, for each statement."""
@@ -39,7 +42,8 @@ def record_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record the statements of PostgreSQL connections, and of SQLite connections from now on.
 
     Threads of `asyncio.to_thread` have the context of their request, so their statements belong to
-    this request. The statements of other threads are not recorded.
+    this request. Work in the thread of a database gets the context of its caller. The statements of
+    other threads, such as the writer of spans, are not recorded.
     """
     connect = sqlite3.connect
 
@@ -49,7 +53,14 @@ def record_statements(monkeypatch: pytest.MonkeyPatch) -> None:
         connection.set_trace_callback(partial(_note, path))
         return connection
 
+    run = Database.run
+
+    async def run_in_context(database: Database, work: Callable[[Connection], T]) -> T:
+        context = copy_context()
+        return await run(database, lambda connection: context.run(work, connection))
+
     monkeypatch.setattr(sqlite3, "connect", recorded)
+    monkeypatch.setattr(Database, "run", run_in_context)
     for name in ("execute", "executemany"):
         monkeypatch.setattr(PostgresConnection, name, _noting(getattr(PostgresConnection, name)))
 

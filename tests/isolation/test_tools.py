@@ -14,6 +14,9 @@ from tests.isolation.world import OTHER, VICTIM, Kind, World, contents
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
+WALKED = frozenset({"GET /mcp", "POST /mcp", "DELETE /mcp"})
+"""The routes that this module walks."""
+
 
 def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, given in TOOLS.items():
@@ -90,13 +93,18 @@ async def test_mcp_answers_ids_of_another_project_like_unknown_ids(world: World)
 
 async def test_mcp_session_of_another_project_is_unknown(world: World) -> None:
     foreign = (await initialized(world, VICTIM))["mcp-session-id"]
-    answers = []
-    for session in (foreign, "d" * len(foreign)):
-        headers = {**_ACCEPT, "mcp-session-id": session}
-        answer = await world.http[OTHER].post("/mcp", json=request("tools/list"), headers=headers)
-        answers.append((answer.status_code, answer.text.replace(session, "")))
-    assert answers[0] == answers[1]
-    assert answers[0][0] == 404
+    for method in ("POST", "GET", "DELETE"):
+        answers = []
+        for session in (foreign, "d" * len(foreign)):
+            headers = {**_ACCEPT, "mcp-session-id": session}
+            body = request("tools/list") if method == "POST" else None
+            answer = await world.http[OTHER].request(method, "/mcp", json=body, headers=headers)
+            answers.append((answer.status_code, answer.text.replace(session, "")))
+        assert answers[0] == answers[1]
+        assert answers[0][0] == 404
+    headers = {**_ACCEPT, "mcp-session-id": foreign}
+    answer = await world.http[VICTIM].post("/mcp", json=request("tools/list"), headers=headers)
+    assert answer.is_success
 
 
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -119,5 +127,7 @@ async def initialized(world: World, project: str) -> dict[str, str]:
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert (await world.http[project].post(path, json=initialized, headers=headers)).is_success
     listed = await world.http[project].post(path, json=request("tools/list"), headers=headers)
-    assert json.dumps("fetch_runs") in listed.text
+    (message,) = [line for line in listed.text.splitlines() if line.startswith(("data: {", "{"))]
+    names = {tool["name"] for tool in json.loads(message.removeprefix("data: "))["result"]["tools"]}
+    assert set(TOOLS) <= names <= {*TOOLS, world.ids[project][Kind.TOOL]}
     return headers

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -39,6 +40,10 @@ WORDS = {VICTIM: "canary", OTHER: "finch"}
 """A word in the names of everything in each project."""
 SECRETS = {VICTIM: "nightingale", OTHER: "woodpecker"}
 """A word in all texts of each project. No request of the test contains that of the victim."""
+
+
+MEDIA = {part: f"The image of the {secret}.".encode() for part, secret in SECRETS.items()}
+"""The content of an uploaded image of each project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,7 @@ class World:
 
     app: FastAPI
     address: str
+    grpc_port: int
     http: Mapping[str, httpx2.AsyncClient]
     """A client for each project."""
     keys: Mapping[str, str]
@@ -227,6 +233,9 @@ async def two_projects(
                     "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
                 )
             _define_agent(own_folder, word)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            grpc_port: int = free.getsockname()[1]
+        flags["traces.grpc_port"] = grpc_port
         app = create_app(default, load(default, {}, flags), {})
         recorded = RecordedStatements(app)
         address = await stack.enter_async_context(serving_app(recorded))
@@ -239,7 +248,7 @@ async def two_projects(
             for part, key in keys.items()
         }
         stores = {part: Stores.of_user(name) for part, name in setup.names.items()}
-        world = World(app, address, clients, keys, stores, provider, recorded, roots)
+        world = World(app, address, grpc_port, clients, keys, stores, provider, recorded, roots)
         yield world
 
 

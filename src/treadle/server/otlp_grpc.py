@@ -1,7 +1,7 @@
 """The OTLP/gRPC endpoint on its own port. It handles exports as the OTLP/HTTP routes do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import grpc  # type: ignore[import-untyped]  # it ships no types
 
 _PACKAGE = "opentelemetry.proto.collector"
-_TRACES, _LOGS = f"{_PACKAGE}.trace.v1.TraceService", f"{_PACKAGE}.logs.v1.LogsService"
-_METRICS = f"{_PACKAGE}.metrics.v1.MetricsService"
 _GRACE_SECONDS = 1
 _RETRY_TYPE = b"type.googleapis.com/google.rpc.RetryInfo"
 
@@ -97,13 +95,7 @@ async def serve_grpc(admit: Admit, host: str, port: int, *, most_bytes: int) -> 
     server = grpc.aio.server(
         options=[("grpc.max_receive_message_length", most_bytes), ("grpc.so_reuseport", 0)]
     )
-    server.add_generic_rpc_handlers(
-        (
-            handler(_TRACES, lambda export, body: export.store(body, ExportForm.SPANS_PROTOBUF)),
-            handler(_LOGS, lambda export, body: export.store(body, ExportForm.LOGS_PROTOBUF)),
-            handler(_METRICS, _decline_metrics),
-        )
-    )
+    server.add_generic_rpc_handlers(tuple(map(handler, SERVICES, SERVICES.values())))
     _listen(server, f"[{host}]" if ":" in host else host, port)
     await server.start()
     try:
@@ -124,6 +116,22 @@ def _listen(server: "grpc.aio.Server", name: str, port: int) -> None:
 
 async def _decline_metrics(_export: AdmittedExport, request: bytes) -> ExportReport:
     return await asyncio.to_thread(decline_metrics_protobuf, request)
+
+
+async def _store_traces(export: AdmittedExport, request: bytes) -> ExportReport:
+    return await export.store(request, ExportForm.SPANS_PROTOBUF)
+
+
+async def _store_logs(export: AdmittedExport, request: bytes) -> ExportReport:
+    return await export.store(request, ExportForm.LOGS_PROTOBUF)
+
+
+SERVICES: Mapping[str, Receive] = {
+    f"{_PACKAGE}.trace.v1.TraceService": _store_traces,
+    f"{_PACKAGE}.logs.v1.LogsService": _store_logs,
+    f"{_PACKAGE}.metrics.v1.MetricsService": _decline_metrics,
+}
+"""The gRPC services. Each has the method `Export`."""
 
 
 def _retry_metadata(code: int, message: str, seconds: int) -> tuple[tuple[str, bytes], ...]:
