@@ -3,6 +3,11 @@
 PostgreSQL cannot store NUL or a lone surrogate in a text. Both are stored as private characters of
 plane 16. Where a text contains one of these private characters itself, an escape character precedes
 it. In Python, a text with a lone surrogate is a `PackedText`, as it is for SQLite.
+
+Such a text sorts by its private characters, so its position in a list differs from that in SQLite.
+SQLite sorts NUL before all characters. It sorts a `PackedText` by its UTF-8 form, or after all
+other texts if a column contains it as bytes. Another order would need a collation of its own for
+each sorted column, and every page of a list is complete without it.
 """
 
 import re

@@ -27,6 +27,7 @@ from treadle.spans.span import (
 )
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces import TraceStore
+from treadle.traces.query import GroupBy, GroupSort
 from treadle.traces.store.results import Deleted
 
 Engine = Callable[[], TraceStore]
@@ -117,6 +118,26 @@ class Contract:
         store.write([odd]).result()
 
         assert store.span("t", text[:200]) == odd
+
+    def test_pages_of_groups_with_odd_names_are_complete(self, store: TraceStore) -> None:
+        """Names with NUL or a lone surrogate have another position on each engine."""
+        plain = ["", "Z", "a", "ab", "b", "ä", "\ue000", "😀", "\U0010f000", "\U0010fffd"]
+        names = [*plain, "a\0b", "a\ud800", "a\ud800b"]
+        store.write(
+            [full_span(span_id=name, labels=(name,), model=name) for name in reversed(names)]
+        ).result()
+
+        def listed(by: GroupBy, limit: int, offset: int = 0) -> list[object]:
+            page = store.groups(
+                by, sort=GroupSort.GROUP, ascending=True, limit=limit, offset=offset
+            )
+            return [group.value for group in page.data]
+
+        for by in (GroupBy.MODEL, GroupBy.LABEL):
+            whole = listed(by, 100)
+            assert [name for at in range(len(names)) for name in listed(by, 1, at)] == whole
+            assert [name for name in whole if name in plain] == plain
+            assert set(whole) == set(names)
 
     def test_twenty_megabytes_in_one_attribute_come_back(self, store: TraceStore) -> None:
         large = full_span(attributes={"large": "0123456789" * 2_000_000})
