@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING
 from treadle.app.code_index import open_index
 from treadle.app.conversations import Conversations
 from treadle.app.logs import logged
+from treadle.app.mcp_servers import mcp_servers
 from treadle.app.recorder import Recording, recording
 from treadle.app.stores import Stores, log_path
 from treadle.app.toolsets import analyst_tools, code_registry, unavailable
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
+from treadle.config.mcp import McpSettings
 from treadle.config.model import Settings
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.mcp_client.servers import McpServers
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import GrantStore
@@ -65,8 +68,8 @@ class App:
 
     `code_tools` are the tools for the code, and `registry` contains all tools. Calls over MCP use
     `own_record_tools` instead of the tools with the same names. The tools in `own_record_tools`
-    read only the records of this repository. Front ends use `bridge` to run external tools, and
-    answer questions through `approvals`.
+    read only the records of this repository. `mcp` has the tools of other MCP servers. Front ends
+    use `bridge` to run external tools, and answer questions through `approvals`.
     """
 
     root: Path
@@ -90,6 +93,7 @@ class App:
     experiments: "OpenExperiments | None"
     executor: ToolExecutor
     stores: Stores
+    mcp: McpServers
 
     @property
     def has_repository(self) -> bool:
@@ -175,10 +179,14 @@ async def open_app(
             labels={tool.name: (ANALYST_LABEL,) for tool in analyst.tools},
         )  # fmt: skip
         await stack.enter_async_context(executor)
+        has_code = toolset in {Toolset.CODE, Toolset.ALL}
+        offering = settings if has_code else settings.model_copy(update={"mcp": McpSettings()})
+        servers = mcp_servers(root, offering, env, stores, clock)
+        await stack.enter_async_context(servers)
         yield App(
             root, toolset, settings, env, clock, bus, index, edits, edits_error, conversations,
             ui_store, recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
-            analyst.experiments, executor, stores,
+            analyst.experiments, executor, stores, servers,
         )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
 from treadle.app.instructions import READER, instruction_reader
 from treadle.errors import UsageError
+from treadle.events.types import Notice
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
@@ -122,7 +123,8 @@ class Assistant:
 
     def available_tools(self) -> Registry:
         """Return all tools that the model can call, including those that the person left out."""
-        tools = self.app.code_tools.with_tools(self.app.bridge.tools())
+        own = self.app.code_tools.with_tools(self.app.bridge.tools())
+        tools = own.with_tools(tool for tool in self.app.mcp.tools() if own.get(tool.name) is None)
         callable_tools = self.model.callable_tools
         return tools if callable_tools is None else tools.only(callable_tools)
 
@@ -151,8 +153,12 @@ class Assistant:
         """Return a session that answers the next message of `conversation`.
 
         `request_id` is the id of the request that the session serves. `recording` writes the
-        session to a file, from which it can be replayed.
+        session to a file, from which it can be replayed. The first session starts the MCP servers,
+        and does not wait for them.
         """
+        self.app.mcp.start()
+        for text in self.app.mcp.news():
+            await self.app.bus.publish(Notice(request_id=request_id, level="info", text=text))
         tools, role = self.offer(conversation)
         model: ChatModel = self.model
         context = automatic_context(

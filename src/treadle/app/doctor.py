@@ -72,7 +72,7 @@ async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
     if Stores.of_user().url is not None:
         checks.insert(-2, ("store", _store))
     findings = [_guarded(name, check) for name, check in checks]
-    return findings + await _providers(root, env)
+    return findings + await _providers(root, env) + await _mcp_servers(root, env)
 
 
 def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
@@ -267,6 +267,33 @@ async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:
                 "no hosted model, local server or embedded model is available",
                 "Set OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, or install the "
                 f"embedded model: {INSTALL}",
+            )
+        )
+    return findings
+
+
+async def _mcp_servers(root: Path, env: Mapping[str, str]) -> list[Finding]:
+    """Start each MCP server, and report its state and the tools that are left out."""
+    from treadle.app.mcp_servers import examined_servers
+    from treadle.mcp_client.server import ServerState
+
+    try:
+        settings = load(root, env, {}).settings
+    except TreadleError:
+        return []  # the check of the configuration already reports the error
+    servers = await examined_servers(root, settings, env, Stores.of_user())
+    findings = [Finding("mcp", Verdict.OK, text) for text in servers.unused]
+    for status in servers.statuses():
+        is_ready = status.state is ServerState.READY and not status.problems
+        detail = f"{status.tools} tools over {status.transport}"
+        if status.state is not ServerState.READY:
+            detail = status.reason or "it did not start in time"
+        findings.append(
+            Finding(
+                f"mcp {status.name}",
+                Verdict.OK if is_ready else Verdict.WARNING,
+                " ".join((detail, *status.problems)),
+                None if is_ready else f"Check [mcp.servers.{status.name}].",
             )
         )
     return findings

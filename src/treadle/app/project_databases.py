@@ -18,6 +18,7 @@ def project_databases(stores: Stores) -> tuple[Database, ...]:
     from treadle.experiments import store as experiments
     from treadle.gateway import breakpoint_store as breakpoints
     from treadle.identity import schema as identity
+    from treadle.mcp_client import known
     from treadle.session import conversations
     from treadle.tools.approvals import grants
     from treadle.traces.store import migrations as traces
@@ -29,6 +30,7 @@ def project_databases(stores: Stores) -> tuple[Database, ...]:
         open_database(stores.approvals, grants.SCHEMA),
         open_database(stores.proposals, proposal_store.SCHEMA),
         open_database(stores.breakpoints, breakpoints.SCHEMA),
+        open_database(stores.mcp, known.SCHEMA),
         open_database(stores.ui, ui.SCHEMA),
         open_database(stores.experiments, experiments.SCHEMA),
     ]

@@ -75,6 +75,11 @@ class Stores:
         return self._address("approvals")
 
     @property
+    def mcp(self) -> StoreAddress:
+        """The address of the definitions of foreign tools that a person knows."""
+        return self._address("mcp")
+
+    @property
     def proposals(self) -> StoreAddress:
         """The address of the proposals."""
         return self._address("proposals")

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, field_valida
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
 from treadle.config.instructions import InstructionSettings
+from treadle.config.mcp import McpSettings
 from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, Size, UserOnly
 from treadle.config.traces import TraceSettings
 from treadle.paths import user_config_dir
@@ -377,6 +378,7 @@ class Settings(Section):
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
     edits: EditSettings = Field(default_factory=EditSettings)
     checks: CheckSettings = Field(default_factory=CheckSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)

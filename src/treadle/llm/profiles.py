@@ -106,7 +106,7 @@ async def endpoint_for(
     key_name = variable_of(settings, provider)
     if own.api_key_keyring:
         key_name = f"the keyring entry {own.api_key_keyring!r}"
-        key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
+        key = await asyncio.to_thread(key_in_keyring, own.api_key_keyring)
     else:
         key = env.get(key_name, "").strip() if key_name else None
         if not key and saved_keys.find_for(settings.folder, provider, base_url) is not None:
@@ -248,7 +248,8 @@ def _no_key(settings: Settings, provider: str, key_name: str) -> ProviderError:
     )
 
 
-def _from_keyring(entry: str) -> str | None:
+def key_in_keyring(entry: str) -> str | None:
+    """Return the value of an entry of the system keyring, or None. Raises ConfigError."""
     try:
         import keyring
     except ImportError as error:

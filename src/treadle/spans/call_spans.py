@@ -26,6 +26,7 @@ from treadle.events.types import (
     ToolCallLate,
     ToolCallRequested,
     ToolFailure,
+    ToolView,
 )
 from treadle.spans.span import WAITED, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 from treadle.spans.span_builder import SpanBuilder, call_identity, known, microseconds
@@ -48,6 +49,9 @@ CALL_EVENTS: tuple[type[Event], ...] = (
 """The events that change the span of a tool call or a span below it."""
 
 _STATUS = {ErrorKind.CANCELLED: SpanStatus.CANCELLED, ErrorKind.DENIED: SpanStatus.DENIED}
+
+_MCP_FIELDS = "mcp."
+"""The beginning of the names of fields that describe the MCP server of a call."""
 
 _EDIT_NAMES: dict[type[ProposalEvent], str] = {
     EditStaged: "edit_staged",
@@ -140,7 +144,11 @@ class CallSpans:
                 end_us=at_us,
                 status=SpanStatus.OK,
                 output=event.content,
-                attributes={**call.attributes, "treadle.summary": event.ui.summary},
+                attributes={
+                    **call.attributes,
+                    "treadle.summary": event.ui.summary,
+                    **_of_mcp_server(event.ui),
+                },
             ),
         )
 
@@ -266,3 +274,8 @@ def _failure(failure: ToolFailure) -> dict[str, JsonValue]:
             "treadle.error.effect": failure.effect.value,
         }
     )
+
+
+def _of_mcp_server(view: ToolView) -> dict[str, str]:
+    """Return the attributes of a call that an MCP server ran: its name and its transport."""
+    return {f"treadle.{name}": text for name, text in view.fields if name.startswith(_MCP_FIELDS)}

@@ -168,6 +168,7 @@ async def _run(
             )
         opening = open_app(root, settings=loaded.settings, bus=bus, toolset=toolset)
         app = await stack.enter_async_context(opening)
+        app.mcp.start()
         assistant = await stack.enter_async_context(
             Assistant.open(app, request_id=request_id, choices=choices)
         )
@@ -176,6 +177,7 @@ async def _run(
             existing = await assistant.conversation(source.session, source.at)
         attached = await assistant.attach(source.attached, existing)
         conversation = existing or await assistant.conversation()
+        await app.mcp.wait(loaded.settings.mcp.ask_wait)
         session = await assistant.session(conversation, request_id, recording)
         if recording is not None:
             recording.attachments(attached)

@@ -3,13 +3,16 @@
 import argparse
 import asyncio
 import json
+import os
 import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.app.code_index import open_index
 from treadle.app.local_audit import record
@@ -19,6 +22,7 @@ from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, print_text, report, table
 from treadle.cli.progress import IndexBar
 from treadle.clock import when
+from treadle.config.loader import load
 from treadle.errors import NotFoundError, UsageError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
@@ -30,6 +34,12 @@ from treadle.tools.failures import failure_content
 from treadle.traces.amounts import duration
 from treadle.traces.tool_stats import ToolStats
 from treadle.visible import in_json
+
+if TYPE_CHECKING:
+    from treadle.mcp_client.servers import McpServers
+
+_SERVER_SECONDS = 30.0
+"""The maximum seconds that a call of a foreign tool waits for its MCP server."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +84,29 @@ def run(options: argparse.Namespace) -> int:
         outcome = call_tool(root, options.name, arguments, quiet=options.json)
         return print_outcome(outcome, as_json=options.json, show=_pretty)
     registry = listed_registry(root)
-    return _list(registry, options) if options.action == "list" else _schema(registry, options)
+    servers = asyncio.run(_examine_servers(root))
+    registry = registry.with_tools(servers.tools() if servers else ())
+    if options.action == "schema":
+        return _schema(registry, options)
+    return _list(registry, servers, options)
 
 
 def _number_or_all(text: str) -> str:
     return text if text == "all" else str(positive(text))
 
 
-def _list(registry: Registry, options: argparse.Namespace) -> int:
+async def _examine_servers(root: Path) -> "McpServers | None":
+    """Start the MCP servers of the settings and return them, or None if there are none."""
+    settings = load(root, os.environ, {}).settings
+    if not settings.mcp.servers:
+        return None
+    from treadle.app.mcp_servers import examined_servers
+
+    return await examined_servers(root, settings, os.environ, Stores.of_user())
+
+
+def _list(registry: Registry, servers: "McpServers | None", options: argparse.Namespace) -> int:
+    statuses = servers.statuses() if servers else ()
     if options.json:
         print_json(
             {
@@ -96,12 +121,19 @@ def _list(registry: Registry, options: argparse.Namespace) -> int:
                         "description": tool.description,
                     }
                     for tool in registry
-                ]
+                ],
+                "mcp_servers": [asdict(status) for status in statuses],
             }
         )
         return 0
     rows = [(tool.name, tool.effect.value, tool.description.split(". ")[0]) for tool in registry]
     print_text(table(rows, ("NAME", "EFFECT", "PURPOSE")))
+    for status in statuses:
+        about = (status.reason, *status.problems)
+        words = " ".join(filter(None, about))
+        report(f"MCP server {status.name} ({status.transport}): {status.state}. {words}".rstrip())
+    for text in servers.unused if servers else ():
+        report(text)
     return 0
 
 
@@ -138,9 +170,17 @@ def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
 
 async def _call(root: Path, name: str, arguments: str) -> Outcome:
     from treadle.app.application import open_app
+    from treadle.mcp_client.servers import is_of_server
 
     async with open_app(root, only_tool=name) as app:
-        outcome = await app.executor.call(name, arguments, vendor="command line")
+        registry = None
+        if is_of_server(name):
+            app.mcp.start()
+            await app.mcp.wait(_SERVER_SECONDS)
+            registry = app.registry.with_tools(app.mcp.tools())
+            for text in app.mcp.news():
+                report(text)
+        outcome = await app.executor.call(name, arguments, vendor="command line", registry=registry)
     for text in app.warnings:
         report(text)
     return outcome

@@ -80,17 +80,19 @@ def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
         effect = definition.effect
         tool_class = definition.tool_class
         timeout = definition.timeout
-        arguments = _arguments_model(definition)
+        arguments = arguments_model(definition.name, _usable_schema(definition))
 
     return Defined(ask)
 
 
-def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
-    """Return a pydantic class that accepts the same arguments as the schema of the definition."""
+def arguments_model(name: str, schema: JsonSchema) -> type[Arguments]:
+    """Return a pydantic class that accepts the arguments that `schema` allows.
+
+    `name` is the name of the tool, for errors. `schema` is an object schema without references.
+    """
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import best_match
 
-    name, schema = definition.name, _usable_schema(definition)
     validator = Draft202012Validator(schema)
 
     class Given(Arguments):
