@@ -133,6 +133,18 @@ class Database(ABC):
     def check_version(self, connection: Connection) -> None:
         """Raise StoreError if a newer version of Treadle has upgraded the tables by now."""
 
+    @contextmanager
+    def write(self, connection: Connection) -> Iterator[None]:
+        """Run a block in a transaction on tables that this version of Treadle can use.
+
+        PostgreSQL may run a statement of the block later than its call: when the block reads rows,
+        or at its end. So a later call can raise the error, and `rowcount` is not known. Raises
+        StoreError if a newer version of Treadle has upgraded the tables.
+        """
+        with transaction(connection):
+            self.check_version(connection)
+            yield
+
     @abstractmethod
     def examine(self) -> str | None:
         """Examine the whole database, and return the reason why it cannot be used.

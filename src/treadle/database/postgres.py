@@ -27,6 +27,7 @@ from treadle.database.postgres_connection import (
 )
 from treadle.database.postgres_functions import SCHEMA as SHARED
 from treadle.database.postgres_tables import (
+    READ_VERSION,
     StoredVersion,
     bypassing_role,
     columns,
@@ -213,6 +214,18 @@ class PostgresDatabase(Database):
         assert isinstance(connection, PostgresConnection)
         with as_sqlite_errors():
             self._check_version(stored_version(connection))
+
+    @contextmanager
+    def write(self, connection: Connection) -> Iterator[None]:
+        assert isinstance(connection, PostgresConnection)
+        row = connection.begin(READ_VERSION).fetchone()
+        try:
+            self._check_version(StoredVersion(*row))
+        except StoreError:
+            connection.rollback()
+            raise
+        with connection.pipelined_transaction():
+            yield
 
     def _check_version(self, stored: StoredVersion) -> None:
         if self.schema.version < stored.works_since:

@@ -126,7 +126,7 @@ class PostgresConnection:
             raise sqlite3.OperationalError(_REASONS[_TIMEOUT])
         with as_sqlite_errors():
             if sql == "BEGIN IMMEDIATE":
-                return self._begin()
+                return self.begin()
             if self._begins_read:
                 self._begins_read = False
                 self.raw.execute(_BEGIN_READ)
@@ -169,24 +169,55 @@ class PostgresConnection:
         """Note that the session is not set up for blocks of reads."""
         self._read_seconds = None
 
-    def _begin(self) -> Cursor:
-        """Begin a transaction with the write lock of the schema."""
-        key = lock_key(self.schema)
-        try:
-            return _Rows(self.raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({key})"))
-        except psycopg.Error:
-            self.rollback()
-            raise
+    def begin(self, *statements: str) -> Cursor:
+        """Begin a transaction with the write lock of the schema, and then run `statements`.
+
+        Returns the rows of the last statement. All statements take one round trip.
+        """
+        lock = f"SELECT pg_advisory_xact_lock({lock_key(self.schema)})"
+        with as_sqlite_errors():
+            try:
+                cursor = self.raw.execute("; ".join(("BEGIN", lock, *statements)))
+            except psycopg.Error:
+                self.rollback()
+                raise
+            while cursor.nextset():
+                pass
+            return _Rows(cursor)
+
+    @contextmanager
+    def pipelined_transaction(self) -> Iterator[None]:
+        """Run a block whose statements do not wait for their results, and then commit.
+
+        The server runs a statement while this process prepares the next one. Only reading rows
+        waits for the server. A failed statement prevents all later ones, including the commit.
+        """
+        failure: BaseException | None = None
+        with as_sqlite_errors():
+            try:
+                with self.raw.pipeline() as pipeline:
+                    try:
+                        yield
+                        self.raw.execute("COMMIT")
+                        pipeline.sync()
+                    except BaseException as error:  # noqa: BLE001  (raised after the pipeline)
+                        failure = error
+            except psycopg.Error as error:  # the consequence of an earlier failure, if there is one
+                failure = failure or error
+            if failure is not None:
+                self.rollback()
+                raise failure
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor:
         """Run a statement for each sequence of parameters."""
         statement = translated(sql)
-        rows: Iterable[Sequence[Any]] = parameters
+        rows = list(parameters)
         if (positions := statement.positions) is not None:
-            rows = [[row[position] for position in positions] for row in parameters]
+            rows = [[row[position] for position in positions] for row in rows]
         cursor = self.raw.cursor()
-        with as_sqlite_errors():
-            cursor.executemany(statement.sql, rows)
+        if rows:  # psycopg would wait for the server without rows too
+            with as_sqlite_errors():
+                cursor.executemany(statement.sql, rows)
         return _Rows(cursor)
 
     def rollback(self) -> None:

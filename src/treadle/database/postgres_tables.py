@@ -16,6 +16,8 @@ POLICY = "project"
 """The name of the row-level policy of each table."""
 
 _VERSION_TABLE = "schema_version"
+READ_VERSION = f"SELECT version, works_since FROM {_VERSION_TABLE}"  # noqa: S608  (a constant)
+"""Reads the values of `StoredVersion` from tables that exist."""
 
 # `to_regclass` would be shorter, but inside a transaction it can miss a table that another process
 # has just created.
@@ -66,9 +68,7 @@ def _versions(connection: PostgresConnection) -> tuple[StoredVersion, int]:
     ).fetchone() or (False, None)
     stored = StoredVersion(0, 0)
     if known:
-        row = connection.raw.execute(
-            f"SELECT version, works_since FROM {_VERSION_TABLE}"  # noqa: S608
-        ).fetchone()
+        row = connection.raw.execute(READ_VERSION).fetchone()
         stored = StoredVersion(*row) if row else stored
     return stored, int(functions or 0)
 

@@ -11,11 +11,11 @@ import pytest
 
 from tests.engines import PostgresServer
 from tests.spans.runs import span
-from treadle.database import Connection, PostgresAddress, transaction
+from treadle.database import Connection, PostgresAddress
+from treadle.database.postgres import PostgresDatabase
 from treadle.database.postgres_connection import PostgresConnection
 from treadle.errors import StoreError
 from treadle.traces import TraceStore
-from treadle.traces.store import writer_thread
 from treadle.traces.store.outage import Timing
 
 
@@ -92,26 +92,23 @@ def test_redactions_of_a_repeated_commit_count_once(
 ) -> None:
     losses = 0
 
+    write = PostgresDatabase.write
+
     @contextmanager
-    def losing(connection: Connection) -> Iterator[Connection]:
+    def losing(database: PostgresDatabase, connection: Connection) -> Iterator[None]:
         """Lose the connection before or after the first commit."""
         nonlocal losses
         assert isinstance(connection, PostgresConnection)
         losses += 1
-        if losses > 1:
-            with transaction(connection):
-                yield connection
-        elif committed:
-            with transaction(connection):
-                yield connection
+        with write(database, connection):
+            yield
+            if losses == 1 and not committed:
+                connection.raw.close()
+        if losses == 1:
             connection.raw.close()
             raise OperationalError("the reply to the commit is lost")
-        else:
-            with transaction(connection):
-                yield connection
-                connection.raw.close()
 
-    monkeypatch.setattr(writer_thread, "transaction", losing)
+    monkeypatch.setattr(PostgresDatabase, "write", losing)
     pauses = Pauses(postgres, start_in=None)
     with closing(TraceStore.open(address, timing=pauses.timing)) as store:
         store.write([span("s")], redacted={"key": 3}).result()

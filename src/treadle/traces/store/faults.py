@@ -60,6 +60,8 @@ def recount_faults(
     for row in outdated:
         difference = added(counters(row._replace(fault=int(not row.fault))), counters(row), -1)
         sums.count(row, traces[row.trace], difference, 1)
-    connection.executemany(
-        "UPDATE spans SET fault = 1 - fault WHERE id = ?", [(row.id,) for row in outdated]
+    statements.run(
+        connection,
+        "UPDATE spans SET fault = 1 - fault WHERE id IN ({})",
+        [row.id for row in outdated],
     )

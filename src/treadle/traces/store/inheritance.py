@@ -28,8 +28,9 @@ _ROWS = f"""
     WHERE trace = ? AND id > ? ORDER BY id LIMIT {_AT_ONCE}"""  # noqa: S608  (names of columns)
 _OF_ROOT = f"SELECT {', '.join(COLUMNS)} FROM spans WHERE id = ?"  # noqa: S608  (names of columns)
 _UPDATE = """
-    UPDATE spans SET properties = ?, inherited = ?, labels = ?, inherited_labels = ?, revision = ?
-    WHERE id = ?"""
+    UPDATE spans SET properties = column2, inherited = column3, labels = column4,
+        inherited_labels = column5, revision = column6
+    FROM (VALUES {}) AS changed WHERE spans.id = column1"""
 _STORED = "SELECT id, properties FROM spans WHERE id IN ({}) AND properties NOTNULL"
 _DELETE_LABEL = "DELETE FROM span_labels WHERE label = ? AND span = ?"
 _DELETE = "DELETE FROM span_properties WHERE name = ? AND value = ? AND span = ?"
@@ -124,6 +125,8 @@ def _replace(
 ) -> None:
     for row, new in changed:
         sums.change_inherited(row, new)
+    if not changed:
+        return
     revisions = new_revisions(connection, len(changed))  # live views show the new values
     connection.executemany(
         _DELETE_LABEL, [(label, row.id) for row, _ in changed for label in labels_of(row.labels)]
@@ -132,10 +135,11 @@ def _replace(
         _DELETE,
         [(*pair, row.id) for row, _ in changed for pair in property_pairs(row.properties)],
     )
-    connection.executemany(
+    statements.run(
+        connection,
         _UPDATE,
         [
-            (new.properties, new.inherited, new.labels, new.inherited_labels, revision, new.id)
+            (new.id, new.properties, new.inherited, new.labels, new.inherited_labels, revision)
             for revision, (_, new) in zip(revisions, changed, strict=True)
         ],
     )

@@ -6,7 +6,7 @@ allow it into a table with row-level security, and a temporary table costs two m
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -65,12 +65,11 @@ def _column_types(connection: Connection, table: str, columns: tuple[str, ...]) 
     return tuple(types[column] for column in columns)
 
 
-def select(
+def request(
     connection: Connection, statement: str, values: Sequence[Any]
-) -> Iterator[tuple[Any, ...]]:
-    """Run `statement` for all `values`, and yield the rows."""
-    if values:
-        yield from connection.execute(*_with_arrays(statement, values))
+) -> Iterable[tuple[Any, ...]]:
+    """Run `statement` for all `values`, and return the rows."""
+    return connection.execute(*_with_arrays(statement, values)) if values else ()
 
 
 def run(connection: Connection, statement: str, values: Sequence[Any]) -> None:

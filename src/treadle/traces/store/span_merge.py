@@ -13,13 +13,13 @@ from treadle.spans.span import Span
 from treadle.spans.span_versions import merge_versions
 from treadle.traces.store import blobs, contents, inheritance, statements
 from treadle.traces.store.blobs import NewBlobs
-from treadle.traces.store.call_counts import STORED_ROWS, recount
+from treadle.traces.store.call_counts import recount
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.engine import Engine
 from treadle.traces.store.engines import engine_of
 from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.properties import NO_INHERITANCE, Inheritance, own_labels
-from treadle.traces.store.revisions import new_revisions
+from treadle.traces.store.revisions import request_revisions
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
 from treadle.traces.store.statements import Text, labels_of, pack_text
@@ -141,6 +141,11 @@ def _prepared(span: Span, engine: Engine) -> PreparedSpan:
 
 
 _COLUMNS = ", ".join(COLUMNS)
+_STORED_ROWS = f"""
+    SELECT {", ".join(f"spans.{name}" for name in COLUMNS)} FROM (VALUES {{}}) AS ids
+    CROSS JOIN traces ON traces.trace_id = ids.column1
+    CROSS JOIN spans ON spans.trace = traces.id AND spans.span_id = ids.column2"""  # noqa: S608
+"""Selects the rows of spans by pairs of a trace id and a span id."""
 
 
 @dataclass(slots=True)
@@ -160,8 +165,11 @@ def merge(connection: Connection, prepared: Sequence[PreparedSpan], keys: SpanKe
     """
     if not prepared:
         return
+    stored = statements.request(
+        connection, _STORED_ROWS, [(one.trace_id, one.row.span_id) for one in prepared]
+    )
     states = trace_states(connection, (one.trace_id for one in prepared))
-    changes = _changes(connection, prepared, states)
+    changes = _changes(connection, prepared, states, stored)
     if not changes:
         return
     _assign_keys(connection, changes, keys)
@@ -252,15 +260,13 @@ def _changes(
     connection: Connection,
     prepared: Sequence[PreparedSpan],
     states: Mapping[Text, TraceState],
+    stored: Iterable[tuple[Any, ...]],
 ) -> list[_Change]:
-    """Return the versions that are new, or that add something to the stored ones."""
-    stored = [
-        (state.id, one.row.span_id) for one in prepared if not (state := states[one.trace_id]).empty
-    ]
-    rows = {
-        (row.trace, row.span_id): row
-        for row in (SpanRow(*found) for found in statements.select(connection, STORED_ROWS, stored))
-    }
+    """Return the versions that are new, or that add something to the stored ones.
+
+    `stored` are the values of the stored rows of these spans.
+    """
+    rows = {(row.trace, row.span_id): row for row in map(SpanRow._make, stored)}
     undecided = [
         (row, one)
         for one in prepared
@@ -326,10 +332,10 @@ def _assign_keys(connection: Connection, changes: Sequence[_Change], keys: SpanK
         for change in changes
         if change.before is None or change.before.start_us != change.row.start_us
     ]
+    revisions = request_revisions(connection, len(changes))
     assigned = keys.assign(connection, [change.row.start_us for change in moving])
     new = dict(zip(map(id, moving), assigned, strict=True))
-    revisions = new_revisions(connection, len(changes))
-    for revision, change in zip(revisions, changes, strict=True):
+    for revision, change in zip(revisions(), changes, strict=True):
         kept = change.before.id if change.before else 0
         change.row = change.row._replace(
             id=new.get(id(change), kept),

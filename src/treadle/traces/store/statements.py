@@ -47,10 +47,25 @@ def select(
     if not isinstance(connection, sqlite3.Connection):
         from treadle.traces.store import postgres_statements
 
-        yield from postgres_statements.select(connection, statement, tuple(values))
+        yield from postgres_statements.request(connection, statement, tuple(values))
         return
     for batch in _parts(tuple(values)):
         yield from connection.execute(statement.format(_placeholders(batch)), _flat(batch))
+
+
+def request(
+    connection: Connection, statement: str, values: Iterable[Any]
+) -> Iterable[tuple[Any, ...]]:
+    """Run `statement` as `select` does, but at once, and return the rows.
+
+    In a block of `Database.write`, PostgreSQL sends the rows when the first of them is read. So
+    requests before that take one round trip together.
+    """
+    if not isinstance(connection, sqlite3.Connection):
+        from treadle.traces.store import postgres_statements
+
+        return postgres_statements.request(connection, statement, tuple(values))
+    return list(select(connection, statement, values))
 
 
 def run(connection: Connection, statement: str, values: Iterable[Any]) -> None:

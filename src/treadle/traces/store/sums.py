@@ -8,7 +8,7 @@ one.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from treadle.database import Connection, PackedText
 from treadle.spans.span import OWN_LABELS
@@ -53,7 +53,7 @@ _ADD_FACETS = """ON CONFLICT (facet, value, trace) DO UPDATE
     SET count = trace_facets.count + excluded.count"""
 
 _RUN_THREADS = "SELECT run_id, thread_id FROM runs WHERE run_id IN ({})"
-_RUN_SUMS = f"SELECT run_id, {COUNTER_COLUMNS} FROM runs WHERE run_id IN ({{}})"  # noqa: S608  (columns)
+_RUN_SUMS = f"SELECT run_id, thread_id, {COUNTER_COLUMNS} FROM runs WHERE run_id IN ({{}})"  # noqa: S608  (columns)
 _DELETE_EMPTY_RUNS = """
     DELETE FROM runs WHERE run_id IN ({})
         AND NOT EXISTS (SELECT 1 FROM traces WHERE traces.run_id = runs.run_id)"""
@@ -273,7 +273,7 @@ def _store_runs(connection: Connection, states: Sequence[TraceState]) -> None:
         for state in states
     ]
     shares = _shares(moves)
-    before = dict(statements.select(connection, _RUN_THREADS, shares))
+    before = statements.request(connection, _RUN_THREADS, shares)
     statements.insert(
         connection,
         f"INSERT INTO runs (run_id, thread_id, start_us, last_us, {COUNTER_COLUMNS})",
@@ -282,16 +282,23 @@ def _store_runs(connection: Connection, states: Sequence[TraceState]) -> None:
     )
     statements.run(connection, _DELETE_EMPTY_RUNS, _left(moves))
     statements.run(connection, _SETTLE_RUNS, shares)
-    _store_threads(connection, shares, before)
+    stored = statements.request(connection, _RUN_SUMS, shares)
+    _store_threads(connection, shares, dict(before), list(stored))
 
 
 def _store_threads(
-    connection: Connection, shares: dict[Text, Counters], before: dict[Text, Text]
+    connection: Connection,
+    shares: dict[Text, Counters],
+    before: dict[Text, Text],
+    stored: Sequence[Sequence[Any]],
 ) -> None:
-    """Add the changes of runs to their threads. All sums of a moved run move to the new thread."""
-    after = dict(statements.select(connection, _RUN_THREADS, shares))
+    """Add the changes of runs to their threads. All sums of a moved run move to the new thread.
+
+    `before` has the earlier threads of the runs. `stored` has their present threads and sums.
+    """
+    after = {run: thread for run, thread, *_ in stored}
+    sums = {run: list(rest) for run, _, *rest in stored}
     moved = {run for run in shares if before.get(run) != after.get(run)}
-    sums = {run: list(rest) for run, *rest in statements.select(connection, _RUN_SUMS, moved)}
     moves: list[_Move] = []
     for run, share in shares.items():
         if run in moved:

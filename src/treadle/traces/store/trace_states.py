@@ -38,6 +38,7 @@ _EARLIEST = """
     SELECT id, own_thread, parent_id, kind, start_us, span_id FROM spans WHERE trace = ?
     ORDER BY start_us, span_id LIMIT 1"""
 _SMALLEST = "SELECT min(value) FROM trace_facets WHERE trace = ? AND facet = ?"
+_NEW_KEYS = "UPDATE given SET number = number + ? WHERE what = 'trace' RETURNING number"
 _INSERT_TRACES = (
     "INSERT INTO traces"
     " (id, trace_id, own_run, own_thread, run_id, root, rooted, start_us, last_us,"
@@ -167,10 +168,9 @@ def trace_states(connection: Connection, trace_ids: Iterable[Text]) -> dict[Text
             found[trace_id].inherited = Inheritance.of_root(properties, labels)
     new = [trace_id for trace_id in unique if trace_id not in found]
     if new:
-        (last,) = connection.execute("SELECT number FROM given WHERE what = 'trace'").fetchone()
-        for number, trace_id in enumerate(new, start=last + 1):
+        (last,) = connection.execute(_NEW_KEYS, (len(new),)).fetchone()
+        for number, trace_id in enumerate(new, start=last - len(new) + 1):
             found[trace_id] = TraceState(number, trace_id)
-        connection.execute("UPDATE given SET number = ? WHERE what = 'trace'", (last + len(new),))
     return found
 
 

@@ -19,14 +19,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from treadle.database import Connection, Database, transaction
+from treadle.database import Connection, Database
 from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, segment_builder, span_merge
 from treadle.traces.store.engines import engine_for
 from treadle.traces.store.outage import Outage, Timing
-from treadle.traces.store.revisions import newest_revision
+from treadle.traces.store.revisions import request_newest_revision
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
 PENDING_LIMIT = 20_000
@@ -194,11 +194,11 @@ class Writer:
         """
 
         def work(connection: Connection) -> int:
-            with transaction(connection):
+            with self._database.write(connection):
                 prepared = prepare(make(connection), self._engine)
                 span_merge.merge(connection, prepared, self._keys)
-                newest = newest_revision(connection)
-            self._announce(newest)
+                newest = request_newest_revision(connection)
+            self._announce(newest())
             return len(prepared)
 
         return self.do(work)
@@ -351,12 +351,11 @@ class Writer:
         try:
             arrivals = (arrival for part in group for arrival in part.prepared)
             prepared = most_complete(arrivals, self._engine)
-            with transaction(connection):
-                # An upgrade may add sums that this version of Treadle does not update.
-                self._database.check_version(connection)
+            # An upgrade may add sums that this version of Treadle does not update.
+            with self._database.write(connection):
                 span_merge.merge(connection, prepared, self._keys)
                 self._count_redactions(connection, group)
-                newest = newest_revision(connection)
+                newest = request_newest_revision(connection)
         except sqlite3.OperationalError:
             raise
         except Exception as error:
@@ -371,7 +370,7 @@ class Writer:
             return
         self._outage.end()
         self._settle(group, None)
-        self._announce(newest)
+        self._announce(newest())
 
     def _count_redactions(self, connection: Connection, group: _Group) -> None:
         """Count the redactions of the parts, except those that a lost commit has counted."""
