@@ -1,6 +1,7 @@
 """What every engine does: it creates, upgrades, locks and examines databases."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -104,6 +105,43 @@ def test_a_failed_statement_changes_nothing_and_the_database_works(database: Dat
     assert texts(database) == ["one"]
     add(database, "two")
     assert texts(database) == ["one", "two"]
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_block_of_writes_is_committed_or_changes_nothing(
+    database: Database, *, reads: bool
+) -> None:
+    def write(*numbers: int, error: type[BaseException] | None = None) -> None:
+        with database.write(connection):
+            for number in numbers:
+                connection.execute("INSERT INTO notes VALUES (?, ?)", (number, f"text {number}"))
+            if reads:
+                connection.execute("SELECT count(*) FROM notes").fetchone()
+            if error is not None:
+                raise error
+
+    database.open()
+    with closing(database.connect()) as connection:
+        write(1)
+        with pytest.raises(sqlite3.IntegrityError):
+            write(2, 1, 3)
+        with pytest.raises(KeyboardInterrupt):
+            write(4, error=KeyboardInterrupt)
+        assert not connection.in_transaction
+        write(5)
+    assert texts(database) == ["text 1", "text 5"]
+
+
+def test_a_block_of_writes_refuses_tables_of_a_newer_version(address: StoreAddress) -> None:
+    newer = Schema.of_migrations("notes", (FIRST, "ALTER TABLE notes ADD COLUMN at INTEGER"))
+    with open_database(address, NOTES) as old, open_database(address, newer) as database:
+        add(old, "one")
+        database.open()
+        with closing(old.connect()) as connection:
+            with pytest.raises(StoreError, match="newer version"), old.write(connection):
+                connection.execute("INSERT INTO notes (text) VALUES ('two')")
+            assert not connection.in_transaction
+        assert texts(database) == ["one"]
 
 
 def test_a_locked_database_is_a_store_error_until_it_is_unlocked(address: StoreAddress) -> None:

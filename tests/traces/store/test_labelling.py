@@ -95,5 +95,6 @@ def test_edit_announces_a_new_revision(new_address: NewAddress) -> None:
         store.on_commit(announced.append)
         store.label(runs=["r"], add=["good"], at_us=1)
 
-        assert announced == [before + 1]
+        # The writer can announce the first commit after this test has begun to listen.
+        assert announced[-1] == before + 1
         assert [each.span_id for each in store.changes(before).spans] == ["root"]

@@ -197,8 +197,8 @@ class Writer:
             with self._database.write(connection):
                 prepared = prepare(make(connection), self._engine)
                 span_merge.merge(connection, prepared, self._keys)
-                newest = request_newest_revision(connection)
-            self._announce(newest())
+                read_newest = request_newest_revision(connection)
+            self._announce(read_newest())
             return len(prepared)
 
         return self.do(work)
@@ -355,7 +355,8 @@ class Writer:
             with self._database.write(connection):
                 span_merge.merge(connection, prepared, self._keys)
                 self._count_redactions(connection, group)
-                newest = request_newest_revision(connection)
+                read_newest = request_newest_revision(connection)
+            newest = read_newest()
         except sqlite3.OperationalError:
             raise
         except Exception as error:
@@ -370,7 +371,7 @@ class Writer:
             return
         self._outage.end()
         self._settle(group, None)
-        self._announce(newest())
+        self._announce(newest)
 
     def _count_redactions(self, connection: Connection, group: _Group) -> None:
         """Count the redactions of the parts, except those that a lost commit has counted."""
