@@ -254,10 +254,11 @@ async def test_trace_names_each_file_with_its_tokens(desk: Desk, repository: Pat
     ]
 
 
+@pytest.mark.parametrize("window", [8_000, 100_000])
 async def test_recorded_session_replays_with_the_same_instructions(
-    desk: Desk, repository: Path, tmp_path: Path
+    desk: Desk, repository: Path, tmp_path: Path, window: int
 ) -> None:
-    model = FakeModel(Say(None, NESTED), Say("Done."))
+    model = FakeModel(Say(None, NESTED), Say("Done."), context_window=window)
     assistant = Assistant(desk.app, Choices(), model)
     conversation, request_id = await assistant.conversation(), new_id()
     path = tmp_path / "cassette"

@@ -1,8 +1,9 @@
 """The assistant for one repository: a model, tools for the code, and automatic context.
 
 Automatic context is code that Treadle retrieves and puts in front of each message. The system
-prompt and the schemas of the tools take at most a quarter of the model's context window. If they
-need more, the model gets a shorter prompt, and only the most important tools that fit.
+prompt and the schemas of the tools take at most three sixteenths of the model's context window. If
+they need more, the model gets a shorter prompt, and only the most important tools that fit, with
+shorter descriptions.
 """
 
 import asyncio
@@ -25,7 +26,6 @@ from treadle.events.types import Notice
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
-from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
 from treadle.session.attachments import Attachment, ImageAttachment, ResolvedAttachments
 from treadle.session.calibration import Calibration
@@ -34,12 +34,16 @@ from treadle.session.message_tokens import tools_tokens
 from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
 from treadle.session.session import ReadPinned
+from treadle.session.tool_specs import tool_specs
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
 
-PROMPT_DIVISOR = 4
-"""The context window, divided by this number, limits the prompt and the tool schemas."""
+PROMPT_SHARE = 3 / 16
+"""The part of the context window that the prompt and the tool schemas may take.
+
+In a window of 8,000 tokens they take at most 1,500.
+"""
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
@@ -183,6 +187,7 @@ class Assistant:
                 self.app.settings.model_dump(mode="json", include={"tools", "limits", "history"}),
                 started_us=self.app.clock.now_us(),
                 stream=self.choices.stream,
+                brief=role.brief,
             )
             model, context = recording.model(model), recording.context(context)
             pinned = recording.pinned(pinned)
@@ -227,8 +232,8 @@ async def _connect_while_refreshing(
 
 def fit_to_window(root: str | None, tools: Registry, context_window: int) -> tuple[Registry, Role]:
     """Choose the tools that fit into the context window, and a role whose prompt names them."""
-    available = context_window // PROMPT_DIVISOR
-    needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
+    available = int(context_window * PROMPT_SHARE)
+    needed = estimate(system_prompt(root, tools.names())) + tools_tokens(tool_specs(tools))
     if needed <= available:
         return tools, assistant_for(root, tools.names())
     available -= estimate(brief_prompt(root, tools.names()))
@@ -247,5 +252,4 @@ def _priority(tool: AnyTool) -> int:
 
 
 def _tokens(tool: AnyTool) -> int:
-    (spec,) = Registry([tool]).specs()
-    return tools_tokens([ToolSpec(spec.name, spec.description, spec.parameters)])
+    return tools_tokens(tool_specs(Registry([tool]), brief=True))

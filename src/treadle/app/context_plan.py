@@ -34,6 +34,7 @@ from treadle.session.instructions import (
     paths_in_text,
 )
 from treadle.session.message_tokens import MessagePart, PartKind, TokenCounts, tool_tokens
+from treadle.session.tool_specs import tool_specs
 
 
 class SectionKind(StrEnum):
@@ -239,7 +240,7 @@ def _plan(
     images: bool,
 ) -> ContextPlan:
     registry, role = assistant.offer(conversation)
-    tools = [ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()]
+    tools = tool_specs(registry, brief=role.brief)
     system = SystemMessage(role.system, role.system_without_tools)
     model, calibration, counts = assistant.model, assistant.calibration, TokenCounts()
     added: list[Message] = [message] if instructions.note is None else [instructions.note, message]
@@ -306,12 +307,12 @@ def _tool_items(
     offered = {tool.name for tool in tools}
     for tool in tools:
         yield UnscaledItem(SectionKind.TOOLS, _whole(tool.name, tool_tokens(tool)))
-    for spec in assistant.available_tools().specs():
+    for spec in tool_specs(assistant.available_tools()):
         if spec.name in offered:
             continue
         by_person = spec.name in conversation.choices.tools_left_out
         reason = "You left it out." if by_person else "The window has no space for it."
-        whole = tool_tokens(ToolSpec(spec.name, spec.description, spec.parameters))
+        whole = tool_tokens(spec)
         item = PlanItem(spec.name, 0, whole, ItemState.LEFT_OUT, reason)
         yield UnscaledItem(SectionKind.TOOLS, item)
 

@@ -90,7 +90,7 @@ class TokenCounts:
 
 def tool_tokens(tool: ToolSpec) -> int:
     """Return the estimated tokens of the name, description and schema of a tool."""
-    schema = json.dumps(tool.parameters, ensure_ascii=False)
+    schema = json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
     return MESSAGE_TOKENS + estimate(tool.name + tool.description) + estimate(schema)
 
 

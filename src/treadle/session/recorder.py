@@ -69,8 +69,12 @@ class SessionRecording(Listener):
         *,
         started_us: int,
         stream: bool,
+        brief: bool = False,
     ) -> None:
-        """Write the head of the cassette. `settings` contains only JSON values."""
+        """Write the head of the cassette. `settings` contains only JSON values.
+
+        `brief` is the form of the system prompt and of the tools, as in `Role`.
+        """
         self._writer.write(
             "head",
             {
@@ -79,6 +83,7 @@ class SessionRecording(Listener):
                 "request_id": str(self._request_id),
                 "started_us": started_us,
                 "stream": stream,
+                "brief": brief,
                 "settings": settings,
                 "model": model_json(model),
                 "tools": [asdict(spec) for spec in registry.specs()],

@@ -45,6 +45,7 @@ from treadle.session.cassette import (
 from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.instructions import ReadInstructions
+from treadle.session.role import assistant_for
 from treadle.session.session import ReadPinned, RequestSession
 from treadle.tools.contract import Registry, ToolSchema
 from treadle.tools.executor import OpenCall, ToolExecutor
@@ -168,11 +169,16 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
         clock = still_clock(cassette)
         executor = ReplayExecutor(cassette, bus, clock)
         request_id = UUID(head["request_id"])
+        tools = RecordedTools(tuple(ToolSchema(**spec) for spec in head["tools"]))
+        conversation = _conversation(head, clock)
         session = RequestSession(
             executor=executor,
             model=ReplayModel(cassette),
-            registry=RecordedTools(tuple(ToolSchema(**spec) for spec in head["tools"])),
-            conversation=_conversation(head, clock),
+            registry=tools,
+            conversation=conversation,
+            role=assistant_for(
+                conversation.root, tools.names(), brief=bool(head.get("brief", False))
+            ),
             settings=ToolSettings.model_validate(head["settings"]["tools"]),
             limits=LimitSettings.model_validate(head["settings"]["limits"]),
             history=HistorySettings.model_validate(head["settings"]["history"]),

@@ -16,7 +16,8 @@ class Role:
     `system_without_tools` replaces the system prompt if no tools are offered. If a call of one of
     the tools in `final_tools` succeeds, its result is the answer, and the session ends. All spans
     of the session get the labels in `labels`. If a tool call began the session, `parent_id` is the
-    id of the request that contains the call, and `parent_key` is the key of the call.
+    id of the request that contains the call, and `parent_key` is the key of the call. If `brief` is
+    True, the model gets the tools in a short form.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Role:
     parent_key: CallKey | None = None
     repetition_limits: RepetitionLimits = field(default_factory=RepetitionLimits)
     system_without_tools: str = ""
+    brief: bool = False
 
 
 LAST_TURN = (
@@ -87,7 +89,10 @@ def assistant_for(root: str | None, tool_names: Collection[str], *, brief: bool 
     """
     build_prompt = brief_prompt if brief else system_prompt
     return Role(
-        "treadle", build_prompt(root, tool_names), system_without_tools=build_prompt(root, ())
+        "treadle",
+        build_prompt(root, tool_names),
+        system_without_tools=build_prompt(root, ()),
+        brief=brief,
     )
 
 

@@ -30,7 +30,6 @@ from treadle.llm.messages import (
     SystemMessage,
     ToolCall,
     ToolMessage,
-    ToolSpec,
     UserMessage,
 )
 from treadle.session.attachments import ResolvedAttachments
@@ -60,6 +59,7 @@ from treadle.session.tool_results import (
     split_truncated_calls,
     truncated_results,
 )
+from treadle.session.tool_specs import tool_specs
 from treadle.tools.contract import Registry
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
@@ -172,9 +172,7 @@ class RequestSession:
             self.request_id,
             model,
             system=SystemMessage(self._role.system, self._role.system_without_tools),
-            tools=tuple(
-                ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
-            ),
+            tools=tool_specs(registry, brief=self._role.brief),
             pinned=self._pinned,
             writer=self._writer,
             reporter=self._reporter,

@@ -81,6 +81,45 @@ def _without_null(schema: JsonSchema) -> JsonSchema:
     return kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
 
 
+_LIMITS = frozenset({
+    "additionalProperties", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum",
+})  # fmt: skip
+"""Keywords of a schema that models do not need.
+
+The executor checks them, and the error for a wrong value states the allowed values.
+"""
+_OBVIOUS_DEFAULTS: tuple[object, ...] = (False, 0, "", ".", None)
+_RARELY_USED = frozenset({
+    "max_tokens", "expected_hash", "range", "include_ignored", "context_lines", "offset",
+})  # fmt: skip
+"""Optional arguments that a model with a small window is not offered."""
+
+
+def schema_for_model(schema: JsonSchema, *, brief: bool = False) -> JsonSchema:
+    """Return a copy of `schema` with only the parts that a model needs.
+
+    `brief` also leaves out optional arguments that are rarely used.
+    """
+    kept: JsonSchema = {}
+    required = schema.get("required", ())
+    for key, value in schema.items():
+        if key in _LIMITS or (key == "default" and value in _OBVIOUS_DEFAULTS):
+            continue
+        if key == "properties":
+            kept[key] = {
+                name: schema_for_model(each, brief=brief)
+                for name, each in value.items()
+                if not brief or name in required or name not in _RARELY_USED
+            }
+        elif isinstance(value, dict) and key != "default":
+            kept[key] = schema_for_model(value, brief=brief)
+        elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+            kept[key] = [schema_for_model(each, brief=brief) for each in value]
+        else:
+            kept[key] = value
+    return kept
+
+
 def branches_of(schema: JsonSchema) -> list[JsonSchema]:
     """Return the alternatives that `schema` allows, or only `schema` if it has none."""
     branches: list[JsonSchema] = schema.get("anyOf") or schema.get("oneOf") or [schema]

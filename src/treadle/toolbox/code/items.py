@@ -17,8 +17,8 @@ ItemName = Annotated[
     Field(
         min_length=1,
         max_length=500,
-        description="Name, canonical path or end of the canonical path of the item: `refresh`, "
-        "`CodeIndex.refresh`, `Store::open`.",
+        description="Name of the item, or its canonical path or the end of it: `refresh`, "
+        "`Store::open`.",
     ),
 ]
 InFile = Annotated[

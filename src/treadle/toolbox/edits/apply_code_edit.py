@@ -14,8 +14,8 @@ from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 EXPECTED_HASH = Field(
     default=None,
     pattern=r"^[0-9a-f]{64}$",
-    description="`content_hash` from read_file or get_file_metadata: the edit is refused if "
-    "the file has changed since. Give it with ranges.",
+    description="`content_hash` of the file as you read it. The edit is refused if the file has "
+    "changed since.",
 )
 
 
