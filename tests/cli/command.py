@@ -76,6 +76,10 @@ def start_of(env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def environment(home: Path, **env: str) -> dict[str, str]:
-    """An environment with no key in it, whose Treadle lives in `home`."""
-    clean = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+    """An environment with no key in it, whose Treadle lives in `home`.
+
+    TREADLE_BROWSER is for the tests of the page. The product would report it as unknown.
+    """
+    kept = {k: v for k, v in os.environ.items() if k != "TREADLE_BROWSER"}
+    clean = {k: v for k, v in kept.items() if not k.endswith("_API_KEY")}
     return {**clean, "TREADLE_HOME": str(home), "PYTHONWARNINGS": "default", **env}

@@ -130,7 +130,8 @@ def serving(
             process.terminate()
             process.communicate(timeout=60)
             errors.close()
-    assert (process.returncode, (folder / "errors.txt").read_text()) == (0, "")
+    ended = process.returncode, (folder / "errors.txt").read_text()
+    assert ended == (0, ""), ended
 
 
 @contextmanager
