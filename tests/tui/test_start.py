@@ -15,7 +15,12 @@ from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer
 from tests.tui.real_terminal import RealTerminal, terminal
 from tests.tui.terminal import running
+from treadle.app.choices import Choices
+from treadle.config.loader import load
+from treadle.tui.app import TerminalApp
+from treadle.tui.local_workbench import LocalWorkbench
 from treadle.tui.screens.permissions import PermissionsScreen
+from treadle.tui.workbench import Workbench
 
 _HEAVY = {"pydantic", "aiohttp", "openai", "numpy", "treadle.app.application", "treadle.llm"}
 """Modules that the first screen must not wait for."""
@@ -103,6 +108,38 @@ async def test_quitting_before_the_repository_is_open_ends_normally(
         await screen.until(lambda: screen.app.is_open)
     assert screen.app.failure is None
     assert screen.app.return_code == 0
+
+
+async def test_repository_that_opens_after_the_last_screen_closed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual closes the screens, and only then the terminal closes the repository."""
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    root = tmp_path / "repo"
+    root.mkdir()
+    begun, closed = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Workbench]:
+        begun.set()
+        while app.screen_stack:  # noqa: ASYNC110  (Textual has no event for this moment)
+            await asyncio.sleep(0)
+        try:
+            async with LocalWorkbench.open(root, load(root, {}, {}).settings) as workbench:
+                yield workbench
+        finally:
+            closed.set()
+
+    async def quit_while_it_opens() -> None:
+        await begun.wait()
+        app.exit()
+
+    app = TerminalApp(opening, choices=Choices())
+    await asyncio.gather(app.run_async(headless=True), quit_while_it_opens())
+    await closed.wait()
+    await app.close_workbench()
+    assert app.failure is None
+    assert app.return_code == 0
 
 
 async def test_key_that_quits_before_the_repository_is_open_ends_normally(repo: Path) -> None:

@@ -142,11 +142,20 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """
         try:
             async with self._open_workbench() as workbench:
-                await self._begin(workbench)
-                async for event in workbench.events():
-                    await self._on_workbench_event(workbench, event)
+                await self._follow(workbench)
         except Exception as error:  # noqa: BLE001  (the caller of `run` reports it)
             self._fail(error)
+
+    async def _follow(self, workbench: Workbench) -> None:
+        """Show the workbench and its events until the application ends."""
+        try:
+            await self._begin(workbench)
+            async for event in workbench.events():
+                await self._on_workbench_event(workbench, event)
+        except Exception:
+            if self.screen_stack:
+                raise
+            # The person has quit, and the screens that this method would change no longer exist.
 
     async def _begin(self, workbench: Workbench) -> None:
         """Apply the settings, show the warnings, and resume the chosen conversation."""
