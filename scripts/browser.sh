@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Prints where the browser for the tests of the page is: TREADLE_BROWSER, or a Chromium or Chrome.
-# As root on Debian it installs Chromium where there is none, but not with --find; elsewhere it says
-# what to do.
+# It prefers Chromium's headless shell, which opens a page in a third of the processor time.
+# As root on Debian it installs this shell where there is no browser, but not with --find; elsewhere
+# it says what to do.
 set -euo pipefail
 
 find_browser() {
     local name
-    for name in ${TREADLE_BROWSER:+"$TREADLE_BROWSER"} chromium chromium-browser google-chrome \
-        google-chrome-stable "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+    for name in ${TREADLE_BROWSER:+"$TREADLE_BROWSER"} chromium-headless-shell chromium \
+        chromium-browser google-chrome google-chrome-stable \
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
         if command -v "$name"; then return; fi
     done
     return 1
@@ -18,7 +20,7 @@ install_browser() {
     [ "$(id -u)" = 0 ] && grep -qx 'ID=debian' /etc/os-release 2>/dev/null || return 1
     echo "treadle set-up: installing Chromium for the tests of the page" >&2
     export DEBIAN_FRONTEND=noninteractive
-    local packages="chromium fonts-dejavu-core"
+    local packages="chromium-headless-shell fonts-dejavu-core"
     # shellcheck disable=SC2086  # two words
     { apt-get update && apt-get install --yes --no-install-recommends $packages; } >&2
 }
