@@ -110,7 +110,7 @@ async def test_quitting_before_the_repository_is_open_ends_normally(
     assert screen.app.return_code == 0
 
 
-async def test_repository_that_opens_after_the_last_screen_closed_is_no_error(
+async def test_repository_that_opens_after_the_last_screen_closed_changes_no_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Textual closes the screens, and only then the terminal closes the repository."""
