@@ -189,6 +189,8 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
         # Instructions cost tokens in each request.
         shared = {"bus", "traces", "gateway", "server", "oidc", "workers", "instructions"}
         permitting = path == ("approvals", "allow") or path[0] in shared
+        # Without consent, a repository may only leave out tools of MCP servers, or change the wait.
+        permitting |= path[0] == "mcp" and path[-1] not in {"ask_wait", "without_tools"}
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         expected &= path != ("terminal", "keys")  # keys of the keyboard
         assert schema.needs_consent(path) == expected, path
