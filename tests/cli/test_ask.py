@@ -275,3 +275,23 @@ async def test_listed_ids_are_accepted_everywhere(repo: Path) -> None:
     assert "You: And then?" in treadle("sessions", "show", "LAST", home=home, repo=repo).out
     trace = treadle("traces", "list", home=home).out.splitlines()[1].split()[0]
     assert "And then?" in treadle("traces", "show", trace, home=home).out
+
+
+async def test_read_only_conversation_writes_nothing_until_the_person_leaves_the_mode(
+    repo: Path,
+) -> None:
+    create = Answer("", (Call("create_file", {"path": "new.txt", "content": "x\n"}, id="c1"),))
+    config = repo.parent / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[approvals]\nallow = ["create_file"]\n')
+    answers = create, Answer("No."), create, Answer("No."), create, Answer("Yes.")
+    async with FakeProvider(answers) as provider:
+        first = await ask(provider, repo, "--read-only")
+        second = await ask(provider, repo, "--session", "last", "--json")
+        assert not (repo / "new.txt").exists()
+        third = await ask(provider, repo, "--session", "last", "--no-read-only")
+    assert "mode read_only" in first.err
+    failed = [line for line in lines(second) if line["type"] == "ToolCallFailed"]
+    assert failed[0]["error"]["kind"] == "denied"
+    assert third.status == 0, third.err
+    assert (repo / "new.txt").read_text() == "x\n"

@@ -346,3 +346,25 @@ async def test_invalid_message_of_a_front_end_is_reported(repo: Path, first: str
         assert answer["message"]
         await asyncio.wait_for(socket.wait_closed(), 30)
         assert (await served.get("/health"))["ok"]
+
+
+async def test_mode_of_a_conversation_is_set_with_a_message_and_by_its_route(repo: Path) -> None:
+    create = Call("create_file", {"path": "new.txt", "content": "x"}, id="c1")
+    async with (
+        FakeProvider([Answer("", (create,)), Answer("No.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        begun = await served.post("/turns", {"text": "Write it", "mode": "read_only"})
+        ended = await served.ended(begun["request_id"])
+        assert ended["final"]["text"] == "No."
+        path = f"/sessions/{begun['session_id']}"
+        shown = await served.get(path)
+        assert shown["mode"] == "read_only"
+        assert "mode read_only" in str(
+            [each for each in shown["messages"] if each["role"] == "tool"]
+        )
+        changed = await served.http.patch(f"/api/v1{path}", json={"mode": "normal"})
+        assert changed.json()["mode"] == "normal"
+        refused = await served.http.patch(f"/api/v1{path}", json={"mode": "yolo"})
+        assert refused.status_code == 422
+        assert not (repo / "new.txt").exists()

@@ -24,6 +24,7 @@ from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
+    Mode,
     Notice,
     ToolCallCompleted,
     ToolCallFailed,
@@ -431,3 +432,27 @@ def test_more_deny_and_ask_rules_never_allow_more(
     assert order.index(policy(deny, [*ask, *more], allow)) >= before
     if why_private(path) and not any(map(why_private, allow)):
         assert before > 0
+
+
+async def test_mode_that_changes_while_a_person_is_asked_refuses_the_call(root: Path) -> None:
+    present = Mode.NORMAL
+
+    async def mode() -> Mode:
+        return present
+
+    question = Question((Subject(path="a"),), Policy.ASK, "change a")
+    context = ToolContext(
+        UUID(int=3), CallKey(0, 0), tool="change", effect=ToolEffect.WRITE, mode=mode
+    )
+    async with gate(root) as at:
+        with at.approvals.allow_questions():
+            asking = asyncio.ensure_future(at.approvals.decide(question, context))
+            asked = await at.question()
+            present = Mode.READ_ONLY
+            at.approvals.answer(asked.approval_id, ApprovalScope.ALWAYS)
+            decision = await asking
+            assert (decision.allowed, decision.read_only) == (False, True)
+            assert (await at.approvals.decide(question, context)).read_only
+            assert not at.approvals.pending()
+            present = Mode.NORMAL
+            assert (await at.approvals.decide(question, context)).allowed

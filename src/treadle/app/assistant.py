@@ -21,8 +21,9 @@ from treadle.app.automatic_context import automatic_context
 from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
 from treadle.app.instructions import READER, instruction_reader
+from treadle.app.modes import change_mode
 from treadle.errors import UsageError
-from treadle.events.types import Notice
+from treadle.events.types import Mode, Notice
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
@@ -90,17 +91,21 @@ class Assistant:
             await model.close()
 
     async def conversation(
-        self, reference: str | None = None, at: int | None = None
+        self, reference: str | None = None, at: int | None = None, mode: Mode | None = None
     ) -> Conversation:
         """Load a saved conversation, or create one if `reference` is None.
 
         `reference` is an id, a prefix of an id, or "last". The conversation continues from its
-        newest message, or from the message `at`. Raises StoreError if saved conversations cannot be
-        read.
+        newest message, or from the message `at`. If a person chose a `mode`, the conversation gets
+        it. Raises StoreError if saved conversations cannot be read.
         """
         if reference is None:
-            return await self.app.conversations.create(f"{self.model.provider}/{self.model.model}")
-        return await self.app.conversations.load(reference, at=at)
+            name = f"{self.model.provider}/{self.model.model}"
+            return await self.app.conversations.create(name, mode=mode or Mode.NORMAL)
+        conversation = await self.app.conversations.load(reference, at=at)
+        if mode not in {None, conversation.mode}:
+            await change_mode(self.app, conversation, mode)
+        return conversation
 
     async def attach(
         self, attachments: Sequence[Attachment], conversation: Conversation | None
@@ -205,6 +210,7 @@ class Assistant:
             calibration=self.calibration,
             automatic_context=context,
             pinned=pinned,
+            mode=partial(self.app.conversations.mode, conversation),
             instructions=instructions,
             stream=self.choices.stream,
             clock=self.app.clock,

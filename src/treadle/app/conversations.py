@@ -17,8 +17,8 @@ from treadle.app.stores import Stores
 from treadle.clock import Clock
 from treadle.errors import StoreError, TreadleError
 from treadle.events import EventBus
-from treadle.events.changes import ConversationChanged
-from treadle.events.types import ErrorKind, MessageQueued, StopReason
+from treadle.events.changes import ConversationChanged, ModeChanged
+from treadle.events.types import ErrorKind, MessageQueued, Mode, StopReason
 from treadle.ids import NO_REQUEST, new_id
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, ConversationStore, ConversationSummary, Kind
@@ -91,13 +91,15 @@ class Conversations:
             raise self.unsaved
         return store
 
-    async def create(self, model: str, *, agent: str | None = None) -> Conversation:
+    async def create(
+        self, model: str, *, agent: str | None = None, mode: Mode = Mode.NORMAL
+    ) -> Conversation:
         """Create a conversation. It is saved if the store can be opened."""
         store = await self.store()
         if store is not None:
-            return await store.create(self._root, model, agent=agent)
+            return await store.create(self._root, model, agent=agent, mode=mode)
         now = self._clock.now_us()
-        return Conversation(new_id(), str(self._root), model, now, now, agent=agent)
+        return Conversation(new_id(), str(self._root), model, now, now, agent=agent, mode=mode)
 
     async def load(
         self, reference: str, *, kind: Kind = Kind.ASSISTANT, at: int | None = None
@@ -141,6 +143,29 @@ class Conversations:
         store = await self.open_store()
         await store.choose(conversation, choices)
         await self.announce(conversation.id)
+
+    async def mode(self, conversation: Conversation) -> Mode:
+        """Return the present mode of a conversation.
+
+        The mode is read from the store, since a person may have changed it in another process.
+        Raises StoreError.
+        """
+        store = await self.store()
+        saved = None if store is None else await store.mode(conversation.id)
+        return conversation.mode if saved is None else saved
+
+    async def set_mode(self, conversation: Conversation, mode: Mode) -> None:
+        """Change the mode of a conversation for a person. The next tool call obeys it.
+
+        Raises StoreError.
+        """
+        store = await self.store()
+        if store is not None:
+            await store.set_mode(conversation.id, mode)
+        conversation.mode = mode
+        await self._bus.publish(
+            ModeChanged(request_id=NO_REQUEST, conversation_id=conversation.id, mode=mode)
+        )
 
     async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
         """Delete a conversation with all its branches.

@@ -21,7 +21,7 @@ from treadle.app.assistant import Assistant
 from treadle.app.choices import Choices
 from treadle.app.context_plan import ContextPlan, plan_next
 from treadle.errors import NotFoundError, TreadleError, UsageError
-from treadle.events.types import SessionCancelled, SessionFailed, Usage
+from treadle.events.types import Mode, SessionCancelled, SessionFailed, Usage
 from treadle.ids import new_id
 from treadle.llm import saved_keys
 from treadle.session import Conversation, RequestSession, SessionOutcome
@@ -85,20 +85,22 @@ class Turns:
         session: str | None = None,
         attachments: Sequence[Attachment] = (),
         choices: Choices | None = None,
+        mode: Mode | None = None,
         front_end: str | None = None,
     ) -> Turn:
         """Send a message to the assistant, and return the turn without waiting for the answer.
 
         `session` is the conversation to continue: an id, a prefix of an id, or "last". None starts
         a new conversation. The method reads the attachments before it returns. The `task` of the
-        turn returns the outcome. `front_end` names the front end that runs the external tools.
+        turn returns the outcome. If the person chose a `mode`, the conversation gets it.
+        `front_end` names the front end that runs the external tools.
         Raises UsageError, NotFoundError, PathRefusedError, StoreError and ProviderError.
         """
         _check_text(text)
         assistant = await self._assistant(choices or Choices())
-        existing = None if session is None else await assistant.conversation(session)
+        existing = None if session is None else await assistant.conversation(session, mode=mode)
         resolved = await assistant.attach(attachments, existing)
-        conversation = existing or await assistant.conversation()
+        conversation = existing or await assistant.conversation(mode=mode)
         request_id = new_id()
         serving = self._serve(text, resolved, request_id, conversation, assistant)
         turn = self._start(request_id, conversation, serving, front_end)

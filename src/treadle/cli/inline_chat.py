@@ -14,6 +14,7 @@ from uuid import UUID
 from treadle.app.application import App, open_app
 from treadle.app.assistant import Assistant
 from treadle.app.choices import Choices
+from treadle.app.modes import change_mode
 from treadle.cli.output import print_text, report, report_line
 from treadle.cli.terminal import Terminal
 from treadle.cli.turn_output import show_turn
@@ -21,6 +22,7 @@ from treadle.clock import SystemClock
 from treadle.config.loader import LoadedConfig
 from treadle.errors import ExitStatus, TreadleError
 from treadle.events import EventBus
+from treadle.events.types import Mode
 from treadle.ids import new_id
 from treadle.llm.messages import AssistantMessage, UserMessage
 from treadle.session import Conversation, SessionOutcome
@@ -29,7 +31,8 @@ from treadle.tui.actions import ACTIONS
 _PROMPT = "> "
 _CONTINUED = "\\"
 """The character at the end of a line that continues on the next line."""
-_COMMANDS = frozenset({"quit", "new", "help"})
+_MODES = {"read_only": Mode.READ_ONLY, "normal_mode": Mode.NORMAL}
+_COMMANDS = frozenset({"quit", "new", "help", *_MODES})
 """The names of the actions in `ACTIONS` that work at this prompt."""
 
 
@@ -44,17 +47,29 @@ class _StoppedError(Exception):
 class InlineChat:
     """A conversation at a prompt of one line."""
 
-    def __init__(self, app: App, bus: EventBus, choices: Choices, stack: AsyncExitStack) -> None:
+    def __init__(
+        self,
+        app: App,
+        bus: EventBus,
+        choices: Choices,
+        stack: AsyncExitStack,
+        *,
+        mode: Mode | None = None,
+    ) -> None:
+        """`mode` is the mode that the person chose for the conversation."""
         self._app = app
         self._bus = bus
         self._choices = choices
         self._stack = stack
+        self._mode = mode
         self._assistant: Assistant | None = None
         self._conversation: Conversation | None = None
 
     async def resume(self, reference: str) -> None:
         """Continue a saved conversation, and print its messages. Raises TreadleError."""
         self._conversation = await self._app.conversations.load(reference)
+        if self._mode is not None:
+            await change_mode(self._app, self._conversation, self._mode)
         for entry in self._conversation.entries:
             match entry.message:
                 case UserMessage(text=text):
@@ -80,12 +95,12 @@ class InlineChat:
             except _StoppedError as stopped:
                 return 128 + stopped.number
             if text.startswith("/"):
-                if self._command(text) is False:
+                if await self._command(text) is False:
                     return ExitStatus.DONE
             elif text.strip() and (number := await self._serve(text)) is not None:
                 return 128 + number
 
-    def _command(self, text: str) -> bool:
+    async def _command(self, text: str) -> bool:
         """Run a slash command. Returns False if the person quits."""
         name = text.removeprefix("/").split()[0] if text != "/" else ""
         action = next((each for each in ACTIONS if each.slash == name), None)
@@ -95,6 +110,11 @@ class InlineChat:
             for each in ACTIONS:
                 if each.name in _COMMANDS:
                     print_text(f"  /{each.slash}  {each.help}")
+        elif action.name in _MODES:
+            self._mode = _MODES[action.name]
+            if self._conversation is not None:
+                await change_mode(self._app, self._conversation, self._mode)
+            report(f"The mode is {self._mode}.")
         elif action.name == "new":
             self._conversation = None
             report("The next message starts a conversation.")
@@ -134,7 +154,7 @@ class InlineChat:
             opening = Assistant.open(self._app, request_id=request_id, choices=self._choices)
             self._assistant = await self._stack.enter_async_context(opening)
         if self._conversation is None:
-            self._conversation = await self._assistant.conversation()
+            self._conversation = await self._assistant.conversation(mode=self._mode)
         session = await self._assistant.session(self._conversation, request_id)
         with output.answering(self._app):
             outcome = await session.run(text)
@@ -142,7 +162,7 @@ class InlineChat:
 
 
 async def chat_inline(
-    root: Path, loaded: LoadedConfig, choices: Choices, session: str | None
+    root: Path, loaded: LoadedConfig, choices: Choices, session: str | None, mode: Mode | None
 ) -> int:
     """Hold a conversation about the repository at `root`.
 
@@ -153,7 +173,7 @@ async def chat_inline(
     bus = EventBus()
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(root, settings=loaded.settings, bus=bus))
-        chat = InlineChat(app, bus, choices, stack)
+        chat = InlineChat(app, bus, choices, stack, mode=mode)
         if session is not None:
             await chat.resume(session)
         return await chat.run()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from treadle.events.types import CallKey, Delivery, Event
+from treadle.events.types import CallKey, Delivery, Event, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,14 @@ class SpansDeleted(Event):
 
     spans: int
     traces: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChanged(Event):
+    """A person changed the mode of a conversation. The next tool call obeys the new mode."""
+
+    conversation_id: UUID
+    mode: Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

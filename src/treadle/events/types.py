@@ -94,6 +94,14 @@ class ApprovalScope(StrEnum):
     """Nobody answered before the call ended or the last front end left."""
 
 
+class Mode(StrEnum):
+    """The mode of a conversation. Only a person changes it."""
+
+    NORMAL = "normal"
+    READ_ONLY = "read_only"
+    """No tool writes or runs anything, whatever the approval rules allow."""
+
+
 class Purpose(StrEnum):
     """The purpose of a model request."""
 

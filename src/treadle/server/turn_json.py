@@ -10,6 +10,7 @@ from treadle.app.attachments import MAX_ATTACHMENTS
 from treadle.app.choices import Choices
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn, Turns
+from treadle.events.types import Mode
 from treadle.server.attachment_bodies import AttachmentBody, attachment_of
 from treadle.server.openapi import JsonOf
 from treadle.ui.messages import PageId
@@ -30,6 +31,9 @@ class Begin(BaseModel):
     model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
     tools: bool = True
     stream: bool = True
+    mode: Mode | None = Field(
+        None, description="the new mode of the conversation; default: it keeps its mode"
+    )
     front_end: str | None = Field(None, description="the front end that runs the external tools")
 
 
@@ -113,6 +117,7 @@ async def start_turn(turns: Turns, message: Begin) -> Turn:
         session=message.session,
         attachments=[attachment_of(each) for each in message.attachments],
         choices=Choices(message.model, tools=message.tools, stream=message.stream),
+        mode=message.mode,
         front_end=message.front_end,
     )
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from treadle.events.types import StopReason
+from treadle.events.types import Mode, StopReason
 from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from treadle.secrets import redact
@@ -77,6 +77,7 @@ class Conversation:
     next_number: Annotated[int, JsonField(omit=True)] = 0
     agent: Annotated[str | None, JsonField(omit=True)] = None
     choices: Annotated[ContextChoices, JsonField(omit=True)] = field(default_factory=ContextChoices)
+    mode: Mode = Mode.NORMAL
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -25,7 +25,7 @@ from treadle.database import (
     transaction,
 )
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.events.types import StopReason
+from treadle.events.types import Mode, StopReason
 from treadle.ids import IdSource, is_last, new_id, resolve_prefix
 from treadle.json_values import JsonField
 from treadle.session.agent_questions import MIGRATION as AGENT_QUESTIONS
@@ -80,6 +80,10 @@ MIGRATIONS = (
     ALTER TABLE conversations ADD COLUMN choices TEXT NOT NULL DEFAULT '';
     """,
     AGENT_QUESTIONS,
+    # `mode` is a value of `Mode`.
+    """
+    ALTER TABLE conversations ADD COLUMN mode TEXT NOT NULL DEFAULT 'normal';
+    """,
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
@@ -173,13 +177,17 @@ class ConversationStore:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:
+    async def create(
+        self, root: Path, model: str, *, agent: str | None = None, mode: Mode = Mode.NORMAL
+    ) -> Conversation:
         """Create a conversation about the repository at `root`.
 
         The agent of the conversation is `agent`, or the assistant if `agent` is None.
         """
         now = self._clock.now_us()
-        conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
+        conversation = Conversation(
+            self._ids(), _storable(root), model, now, now, agent=agent, mode=mode
+        )
         await self._database.run(lambda db: self._insert(db, conversation))
         return conversation
 
@@ -210,6 +218,14 @@ class ConversationStore:
         """
         await self._database.run(lambda db: self._choose(db, conversation, choices))
         conversation.choices = choices
+
+    async def set_mode(self, conversation_id: UUID, mode: Mode) -> None:
+        """Change the mode of a conversation."""
+        await self._database.run(lambda db: self._set_mode(db, conversation_id, mode))
+
+    async def mode(self, conversation_id: UUID) -> Mode | None:
+        """Return the present mode of a conversation, or None if the conversation was deleted."""
+        return await self._database.run(lambda db: self._mode(db, conversation_id))
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
         """Resume a conversation after message `at`. The later messages stay in another branch.
@@ -271,8 +287,9 @@ class ConversationStore:
 
     def _insert(self, db: Connection, conversation: Conversation) -> None:
         db.execute(
-            "INSERT INTO conversations (id, root, model, title, created_us, updated_us, agent)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO conversations"
+            " (id, root, model, title, created_us, updated_us, agent, mode)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 str(conversation.id),
                 conversation.root,
@@ -281,6 +298,7 @@ class ConversationStore:
                 conversation.created_us,
                 conversation.updated_us,
                 conversation.agent,
+                conversation.mode,
             ),
         )
 
@@ -346,6 +364,13 @@ class ConversationStore:
             "UPDATE conversations SET choices = ? WHERE id = ?",
             (choices.encode(), str(conversation.id)),
         )
+
+    def _set_mode(self, db: Connection, identity: UUID, mode: Mode) -> None:
+        db.execute("UPDATE conversations SET mode = ? WHERE id = ?", (mode, str(identity)))
+
+    def _mode(self, db: Connection, identity: UUID) -> Mode | None:
+        row = db.execute("SELECT mode FROM conversations WHERE id = ?", (str(identity),)).fetchone()
+        return None if row is None else Mode(row[0])
 
     def _branch(self, db: Connection, reference: str, root: str, at: int) -> Conversation:
         conversation = self._load(db, self._find(db, reference, root, Kind.ASSISTANT), at)
@@ -419,8 +444,8 @@ class ConversationStore:
 
     def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
         with transaction(db):  # so that no process changes the messages between both reads
-            head, choices = db.execute(
-                "SELECT head, choices FROM conversations WHERE id = ?", (str(summary.id),)
+            head, choices, mode = db.execute(
+                "SELECT head, choices, mode FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
             by_number = {entry.number: entry for entry in self._tree(db, summary.id)}
         if at is not None and at not in by_number:
@@ -450,6 +475,7 @@ class ConversationStore:
             max(by_number, default=-1) + 1,
             summary.agent,
             ContextChoices.decode(choices),
+            Mode(mode),
         )
 
     def _tree(self, db: Connection, identity: UUID) -> tuple[Entry, ...]:

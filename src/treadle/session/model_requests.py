@@ -162,6 +162,7 @@ class ModelRequests:
         system: SystemMessage,
         tools: tuple[ToolSpec, ...],
         pinned: Callable[[], Awaitable[tuple[AttachedText, ...]]],
+        state: Callable[[], Awaitable[tuple[NoteMessage, ...]]],
         writer: ConversationWriter,
         reporter: SessionReporter,
         tally: UsageTotal,
@@ -177,6 +178,7 @@ class ModelRequests:
         self._system = system
         self._tools = tools
         self._pinned = pinned
+        self._state = state
         self._writer = writer
         self._reporter = reporter
         self._tally = tally
@@ -225,6 +227,7 @@ class ModelRequests:
         The history is summarized first if that is enabled and the history does not fit.
         """
         conversation, pinned = self._writer.conversation, await self._pinned()
+        notes = (*await self._state(), *notes)
         prompt = await self._build(self._system, (*conversation.messages, *notes), tools, pinned)
         if prompt.left_out and self._may_compact:
             self._may_compact = False  # only once in a session; later prompts leave messages out

@@ -91,6 +91,7 @@ class SessionRecording(Listener):
                     "id": str(conversation.id),
                     "root": conversation.root,
                     "choices": conversation.choices.encode(),
+                    "mode": conversation.mode,
                     "entries": [
                         {
                             "state": entry.state,

@@ -15,6 +15,7 @@ from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
+    Mode,
     RetrievalFinished,
     SourceRange,
     ToolCallCompleted,
@@ -47,7 +48,7 @@ from treadle.session.conversation import Conversation, MessageState
 from treadle.session.instructions import ReadInstructions
 from treadle.session.role import assistant_for
 from treadle.session.session import ReadPinned, RequestSession
-from treadle.tools.contract import Registry, ToolSchema
+from treadle.tools.contract import ReadMode, Registry, ToolSchema
 from treadle.tools.executor import OpenCall, ToolExecutor
 
 
@@ -184,6 +185,7 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
             history=HistorySettings.model_validate(head["settings"]["history"]),
             automatic_context=_contexts(cassette, bus) if cassette.contexts else None,
             pinned=_pinned(cassette) if cassette.pinned else None,
+            mode=_mode(head),
             instructions=_instructions(cassette) if cassette.instructions else None,
             stream=head["stream"],
             clock=clock,
@@ -208,6 +210,16 @@ def _conversation(head: Json, clock: StillClock) -> Conversation:
         added = conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
         added.number = entry.get("number", added.number)  # `ContextChoices` contains such numbers
     return conversation
+
+
+def _mode(head: dict[str, Any]) -> ReadMode:
+    """Return a function that returns the mode at the start of the recorded session."""
+    mode = Mode(head["conversation"].get("mode", Mode.NORMAL))
+
+    async def recorded() -> Mode:
+        return mode
+
+    return recorded
 
 
 def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaitable[str]]:

@@ -14,9 +14,11 @@ from treadle.errors import TreadleError
 from treadle.events import Outcome
 from treadle.events.types import (
     ErrorKind,
+    Mode,
     SourceRange,
     StopReason,
     ToolCallCompleted,
+    ToolCallFailed,
     ToolCallRequested,
     ToolFailure,
     Usage,
@@ -60,7 +62,8 @@ from treadle.session.tool_results import (
     truncated_results,
 )
 from treadle.session.tool_specs import tool_specs
-from treadle.tools.contract import Registry
+from treadle.tools.approvals.question import READ_ONLY_HINT, READ_ONLY_REASON
+from treadle.tools.contract import ReadMode, Registry, normal_mode
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
 
@@ -74,6 +77,9 @@ lists the lines of the context among the sources of the answer.
 
 ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
 """The type of functions that read the current text of a conversation's pinned code."""
+
+MODE_REFUSALS = 3
+"""If the mode refuses calls in so many replies in a row, the model gets no more tools."""
 
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
@@ -123,6 +129,7 @@ class RequestSession:
         calibration: Calibration | None = None,
         automatic_context: AutomaticContext | None = None,
         pinned: ReadPinned | None = None,
+        mode: ReadMode = normal_mode,
         instructions: ReadInstructions | None = None,
         stream: bool = True,
         clock: Clock | None = None,
@@ -132,7 +139,8 @@ class RequestSession:
 
         Without a `store` nothing is saved. An empty registry offers no tools. Without a `role` the
         session has the role of the assistant for the code at the conversation's root. Pass the same
-        `calibration` to all sessions that use the same models. `pinned` is called for each prompt.
+        `calibration` to all sessions that use the same models. `pinned` is called for each prompt,
+        and `mode` for each prompt and each call that writes.
         `instructions` loads instruction files for the message and for the results of calls.
         """
         self._executor = executor
@@ -142,6 +150,9 @@ class RequestSession:
         self._settings = settings or ToolSettings()
         self._automatic_context = automatic_context
         self._read_pinned = pinned
+        self._mode = mode
+        self._refusals = 0
+        """The number of replies in a row with a call that the mode refused."""
         self._instructions = (
             InstructionState(instructions, conversation.root) if instructions else None
         )
@@ -174,6 +185,7 @@ class RequestSession:
             system=SystemMessage(self._role.system, self._role.system_without_tools),
             tools=tool_specs(registry, brief=self._role.brief),
             pinned=self._pinned,
+            state=self._state,
             writer=self._writer,
             reporter=self._reporter,
             tally=self._tally,
@@ -242,7 +254,7 @@ class RequestSession:
     async def _serve(
         self, user_text: str, attachments: ResolvedAttachments
     ) -> tuple[str, StopReason]:
-        self._caller = Caller(self._registry, self._conversation_id, user_text)
+        self._caller = Caller(self._registry, self._conversation_id, user_text, self._mode)
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         self._sources.add(attachments.sources)
         await self._take_user_message(attachments.message(user_text))
@@ -291,6 +303,7 @@ class RequestSession:
             if len(invalid) > self._settings.invalid_call_retries:
                 return text, await self._stop_invalid(invalid)
             self._repetitions.check()
+            self._refusals = self._refusals + 1 if any(map(_mode_refused, outcomes)) else 0
         raise AssertionError("the last turn ends the loop")
 
     async def _without_incomplete_calls(
@@ -316,6 +329,9 @@ class RequestSession:
         if self._limits.no_more_calls:
             text = "the limit of tool calls is reached"
             return LimitReachedError(StopReason.TOOL_CALL_LIMIT, text)
+        if self._refusals >= MODE_REFUSALS:
+            text = f"the mode {Mode.READ_ONLY} refused calls in {self._refusals} replies in a row"
+            return LimitReachedError(StopReason.REPEATED_CALLS, text)
         return None
 
     async def _may_run(
@@ -386,6 +402,15 @@ class RequestSession:
                 await self._reporter.notice("warning", problem)
         self._sources.add(pinned.sources)
         return pinned.texts
+
+    async def _state(self) -> tuple[NoteMessage, ...]:
+        """Return the notes about the state of the conversation for the next prompt.
+
+        They come last in the prompt, so the fitting of the history never leaves them out.
+        """
+        if await self._mode() is Mode.READ_ONLY:
+            return (NoteMessage(f"{READ_ONLY_REASON} {READ_ONLY_HINT}"),)
+        return ()
 
     async def _take_steering(self) -> None:
         """Move the waiting steering messages into the conversation, for the next request."""
@@ -500,3 +525,8 @@ class RequestSession:
         except TreadleError as saving:
             await self._reporter.notice("error", str(saving))
         await self._reporter.failed(error)
+
+
+def _mode_refused(outcome: Outcome) -> bool:
+    """Whether the mode of the conversation refused a call."""
+    return isinstance(outcome, ToolCallFailed) and outcome.error.hint == READ_ONLY_HINT

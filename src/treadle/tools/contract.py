@@ -19,6 +19,7 @@ from treadle.events.types import (
     Effect,
     ErrorKind,
     Event,
+    Mode,
     ToolFailure,
     ToolProgress,
     ToolView,
@@ -143,6 +144,15 @@ async def _nobody_decides(_question: Question) -> Decision:
     raise RuntimeError("there is no approval outside an executor")
 
 
+ReadMode = Callable[[], Awaitable[Mode]]
+"""The type of functions that return the present mode of a conversation."""
+
+
+async def normal_mode() -> Mode:
+    """Return the mode of a call outside a conversation."""
+    return Mode.NORMAL
+
+
 T = TypeVar("T")
 
 
@@ -176,6 +186,8 @@ class ToolContext:
     such a path.
     """
     executor: Executor | None = None
+    effect: ToolEffect = ToolEffect.READ
+    mode: ReadMode = normal_mode
 
     async def report(self, text: str) -> None:
         """Report progress to a person. Reports to a slow subscriber are dropped."""

@@ -31,11 +31,13 @@ from treadle.tools.contract import (
     EVERYTHING,
     AnyTool,
     Arguments,
+    ReadMode,
     Registry,
     ToolClass,
     ToolContext,
     ToolEffect,
     ToolError,
+    normal_mode,
 )
 from treadle.tools.failures import effect_of_unfinished, failure_of, unknown_tool
 from treadle.tools.message_size import fitted
@@ -112,11 +114,15 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool: the tools that it may call, and its conversation if it has one."""
+    """The caller of a tool: the tools that it may call, and its conversation if it has one.
+
+    `mode` returns the present mode of the conversation.
+    """
 
     registry: Registry
     session_id: UUID | None = None
     user_message: str = ""
+    mode: ReadMode = normal_mode
 
 
 class OpenCall:
@@ -385,6 +391,8 @@ class ToolExecutor:
             publish=self.bus.publish,
             open_to=partial(self._approvals.open_to, tool.name),
             executor=self._background if tool.tool_class is ToolClass.BACKGROUND else None,
+            effect=tool.effect,
+            mode=call.caller.mode,
         )
         approve = partial(self._approvals.decide, context=context, waiting=call.paused)
         return replace(context, approve=approve)

@@ -16,9 +16,10 @@ from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.errors import TreadleError
 from treadle.events import Event
-from treadle.events.changes import ConversationChanged
+from treadle.events.changes import ConversationChanged, ModeChanged
 from treadle.events.types import (
     IndexProgress,
+    Mode,
     SessionCancelled,
     SessionFailed,
     SessionFinished,
@@ -74,11 +75,14 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         *,
         choices: Choices,
         session: str | None = None,
+        mode: Mode | None = None,
         clock: Clock | None = None,
         theme: str = DEFAULT,
         prompt_files: PromptFiles | None = None,
     ) -> None:
         """`session` is the conversation to resume: its id, a prefix of its id, or "last".
+
+        `mode` is the mode that the person chose for it, or for a new conversation.
 
         The application uses `theme` until the settings are loaded.
         """
@@ -91,6 +95,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self._open_workbench = open_workbench
         self._choices = choices
         self._session = session
+        self._chosen_mode = mode
         self._clock = clock or SystemClock()
         self._workbench: asyncio.Future[Workbench] = asyncio.Future()
         self._serving: asyncio.Task[None] | None = None
@@ -104,6 +109,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
         self.status = Status()
+        self.status.mode = mode or Mode.NORMAL
         self._signals = Signals(
             self._clock, os.environ, ring=self.bell, write=self._write_to_terminal
         )
@@ -164,6 +170,9 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             self.state.add_notice(warning, level="warning")
         if self._session is not None:
             session = await workbench.conversation(self._session)
+            if self._chosen_mode not in {None, session.conversation.mode}:
+                await workbench.change_mode(session.conversation.id, self._chosen_mode)
+                session.conversation.mode = self._chosen_mode
             self.show_session(session, await workbench.running_turns())
         self.status.folder = workbench.root.rpartition("/")[2] or workbench.root
         self.status.address = workbench.address
@@ -269,6 +278,9 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
                 )
         elif isinstance(event, ConversationChanged):
             self.follow_change(event)
+        elif isinstance(event, ModeChanged):
+            if event.conversation_id == self.state.conversation_id:
+                self.status.mode = event.mode
         else:
             self.follow_other_turn(event)  # type: ignore[arg-type]
         self.plan_sync()

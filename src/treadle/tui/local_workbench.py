@@ -28,6 +28,7 @@ from treadle.app.index_refresh import refresh_in_background
 from treadle.app.local_audit import Actor, record
 from treadle.app.model_catalog import ModelList, model_catalog
 from treadle.app.model_checks import first_start_advice, try_model
+from treadle.app.modes import change_saved_mode
 from treadle.app.permissions import Choice, Permission, Permissions
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.app.proposals import ProposalService
@@ -46,7 +47,7 @@ from treadle.config.user_file import SavedSetting, save_setting
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events import Event
-from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+from treadle.events.types import ApprovalRequested, ApprovalScope, Mode, SourceRange
 from treadle.identity.records import Action
 from treadle.llm import ModelTest
 from treadle.llm.vendors import Vendor, model_vendors
@@ -108,11 +109,12 @@ class LocalWorkbench(Workbench):
         conversation: UUID | None,
         choices: Choices,
         attachments: Sequence[Attachment] = (),
+        mode: Mode | None = None,
     ) -> StartedTurn:
         """See `Workbench.send`."""
         session = None if conversation is None else str(conversation)
         turn = await self._turns.start(
-            text, session=session, attachments=attachments, choices=choices
+            text, session=session, attachments=attachments, choices=choices, mode=mode
         )
         return StartedTurn(turn.request_id, turn.conversation_id)
 
@@ -158,6 +160,10 @@ class LocalWorkbench(Workbench):
     async def rename_conversation(self, conversation_id: UUID, title: str) -> None:
         """See `Workbench.rename_conversation`."""
         await self._app.conversations.rename(str(conversation_id), title)
+
+    async def change_mode(self, conversation_id: UUID, mode: Mode) -> None:
+        """See `Workbench.change_mode`."""
+        await change_saved_mode(self._app, str(conversation_id), mode)
 
     async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:
         """See `Workbench.branch_conversation`."""

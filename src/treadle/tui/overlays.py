@@ -12,9 +12,16 @@ from treadle.app.choices import Choices
 from treadle.errors import TreadleError
 from treadle.events import Event
 from treadle.events.changes import ConversationChanged
-from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, SessionStarted
+from treadle.events.types import (
+    Mode,
+    SessionCancelled,
+    SessionFailed,
+    SessionFinished,
+    SessionStarted,
+)
 from treadle.tui.exploration import ExplorationActions
 from treadle.tui.prompt.area import PromptArea
+from treadle.tui.status import Status
 
 if TYPE_CHECKING:
     from treadle.app.context_plan import ContextPlan
@@ -23,6 +30,10 @@ if TYPE_CHECKING:
     from treadle.tui.prompt.draft import Draft
 
 _RUNNING = "A turn is running. End it first, with Esc."
+_MODES = {
+    Mode.READ_ONLY: "Read-only: no tool writes or runs anything. /normal leaves this mode.",
+    Mode.NORMAL: "The mode is normal: tools may write and run, with your approval.",
+}
 _DELETED = "This conversation was deleted. Your next message begins a new one."
 
 
@@ -34,6 +45,7 @@ class OverlayActions(ExplorationActions):
     """
 
     area: PromptArea
+    status: Status
     _other_turns: dict[UUID, UUID]
     """Maps each running turn that is not on the screen to its conversation."""
     _choices: Choices
@@ -163,7 +175,29 @@ class OverlayActions(ExplorationActions):
         `running` has the ids of the running turns.
         """
         self.state.load(session, running)
+        self.status.mode = session.conversation.mode
         self.read_records()
+        self.plan_sync()
+
+    async def action_read_only(self) -> None:
+        """Enter the mode in which no tool writes or runs anything."""
+        await self._change_mode(Mode.READ_ONLY)
+
+    async def action_normal_mode(self) -> None:
+        """Leave the read-only mode."""
+        await self._change_mode(Mode.NORMAL)
+
+    async def _change_mode(self, mode: Mode) -> None:
+        """Change the mode of the conversation. A new conversation gets it when it begins."""
+        try:
+            if self.state.conversation_id is not None:
+                workbench = await self.opened()
+                await workbench.change_mode(self.state.conversation_id, mode)
+        except TreadleError as error:
+            self.report(error)
+            return
+        self.status.mode = mode
+        self.state.add_notice(_MODES[mode])
         self.plan_sync()
 
     @work(exclusive=True, group="conversation")

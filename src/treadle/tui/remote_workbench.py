@@ -33,7 +33,7 @@ from treadle.config.user_file import SavedSetting
 from treadle.display.trace_tree import TraceView
 from treadle.errors import NotFoundError, TreadleError
 from treadle.events import Event
-from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+from treadle.events.types import ApprovalRequested, ApprovalScope, Mode, SourceRange
 from treadle.json_values import to_json
 from treadle.llm import ModelTest
 from treadle.llm.vendors import Vendor
@@ -135,6 +135,7 @@ class RemoteWorkbench(Workbench):
         conversation: UUID | None,
         choices: Choices,
         attachments: Sequence[Attachment] = (),
+        mode: Mode | None = None,
     ) -> StartedTurn:
         """See `Workbench.send`."""
         body = {
@@ -144,6 +145,7 @@ class RemoteWorkbench(Workbench):
             "model": choices.model,
             "tools": choices.tools,
             "stream": choices.stream,
+            "mode": mode,
         }
         with self._events.held():
             turn: _Turn = await self._server.post("/turns", body, _Turn)
@@ -196,6 +198,10 @@ class RemoteWorkbench(Workbench):
     async def rename_conversation(self, conversation_id: UUID, title: str) -> None:
         """See `Workbench.rename_conversation`."""
         await self._server.patch(f"/sessions/{conversation_id}", {"title": title})
+
+    async def change_mode(self, conversation_id: UUID, mode: Mode) -> None:
+        """See `Workbench.change_mode`."""
+        await self._server.patch(f"/sessions/{conversation_id}", {"mode": mode})
 
     async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:
         """See `Workbench.branch_conversation`."""

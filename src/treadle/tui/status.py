@@ -22,18 +22,19 @@ class Part(IntEnum):
     """The parts of the status line, from the most to the least important one."""
 
     CONNECTION = 0
-    CONTEXT = 1
-    MODEL = 2
-    FOLDER = 3
-    COST = 4
-    INDEX = 5
-    APPROVALS = 6
-    TOOLS = 7
+    MODE = 1
+    CONTEXT = 2
+    MODEL = 3
+    FOLDER = 4
+    COST = 5
+    INDEX = 6
+    APPROVALS = 7
+    TOOLS = 8
 
 
 _POSITIONS = (
-    Part.FOLDER, Part.MODEL, Part.CONTEXT, Part.COST, Part.TOOLS, Part.APPROVALS, Part.INDEX,
-    Part.CONNECTION,
+    Part.FOLDER, Part.MODE, Part.MODEL, Part.CONTEXT, Part.COST, Part.TOOLS, Part.APPROVALS,
+    Part.INDEX, Part.CONNECTION,
 )  # fmt: skip
 """The parts from left to right."""
 
@@ -57,6 +58,8 @@ class Status:
         self.folder = ""
         """The name of the repository's folder. It is empty until the repository is open."""
         self.branch: str | None = None
+        self.mode = ev.Mode.NORMAL
+        """The mode of the conversation. A new conversation gets it with its first message."""
         self.model: str | None = None
         self.cost: float | None = None
         self.allowed: int | None = None
@@ -95,6 +98,7 @@ class Status:
         """The parts that have a value, from left to right."""
         texts = {
             Part.FOLDER: self._folder(),
+            Part.MODE: self._mode(),
             Part.MODEL: Shown(Part.MODEL, self.model or ""),
             Part.CONTEXT: self._context(),
             Part.COST: Shown(Part.COST, "" if self.cost is None else cost_text(self.cost)),
@@ -110,6 +114,10 @@ class Status:
             return Shown(Part.FOLDER, "opening the repository")
         branch = f" ({self.branch})" if self.branch else ""
         return Shown(Part.FOLDER, f"{self.folder}{branch}", "$foreground")
+
+    def _mode(self) -> Shown:
+        read_only = self.mode is ev.Mode.READ_ONLY
+        return Shown(Part.MODE, "read-only" if read_only else "", "$text-warning")
 
     def _context(self) -> Shown:
         if self.tokens is None or not self.window:

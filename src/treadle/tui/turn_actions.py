@@ -22,6 +22,7 @@ from treadle.tui.prompt.completion_list import Choice
 from treadle.tui.prompt.draft import CommandOutput, Draft
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.prompt.tokens import Token
+from treadle.tui.status import Status
 from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:  # the first screen starts before this module is loaded
@@ -49,6 +50,7 @@ class TurnActions(App[None]):
 
     state: TranscriptState
     area: PromptArea
+    status: Status
     _workbench: asyncio.Future[Workbench]
     _choices: Choices
     _clock: Clock
@@ -166,6 +168,7 @@ class TurnActions(App[None]):
                 conversation=self.state.conversation_id,
                 choices=self._choices,
                 attachments=await asyncio.to_thread(_attachments, draft),
+                mode=self.status.mode if self.state.conversation_id is None else None,
             )
             self.state.conversation_id = started.conversation_id
             self.state.add_prompt(started.request_id, draft.message)

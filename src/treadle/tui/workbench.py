@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from treadle.config.user_file import SavedSetting
     from treadle.display.trace_tree import TraceView
     from treadle.events import Event
-    from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+    from treadle.events.types import ApprovalRequested, ApprovalScope, Mode, SourceRange
     from treadle.llm import ModelTest
     from treadle.llm.vendors import Vendor
     from treadle.session import ConversationSummary
@@ -108,9 +108,11 @@ class Workbench(ABC):
         conversation: UUID | None,
         choices: Choices,
         attachments: Sequence[Attachment] = (),
+        mode: Mode | None = None,
     ) -> StartedTurn:
         """Send a message in a conversation, or in a new one if `conversation` is None.
 
+        The conversation gets the mode `mode`, or keeps its mode if `mode` is None.
         If a turn of the conversation runs, the message is queued until that turn ends.
         """
 
@@ -154,6 +156,13 @@ class Workbench(ABC):
     @abstractmethod
     async def rename_conversation(self, conversation_id: UUID, title: str) -> None:
         """Change the title of a conversation."""
+
+    @abstractmethod
+    async def change_mode(self, conversation_id: UUID, mode: Mode) -> None:
+        """Change the mode of a conversation.
+
+        The next tool call obeys the new mode, even in a running turn.
+        """
 
     @abstractmethod
     async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:

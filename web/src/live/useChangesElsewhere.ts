@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLiveEvents } from "./LiveProvider";
 
-const CHANGES = ["SpansDeleted", "ConversationChanged"];
+const CHANGES = ["SpansDeleted", "ConversationChanged", "ModeChanged"];
 const LOOK_MS = 250;
 /** Consecutive checks without a change of this page: by then it has left what it deleted. */
 const CALM = 2;

@@ -14,6 +14,7 @@ from treadle.app.assistant import Assistant
 from treadle.app.attachments import read_image
 from treadle.app.choices import Choices
 from treadle.cli.command import Command, repository
+from treadle.cli.modes import add_mode_option, chosen_mode
 from treadle.cli.output import report_line
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
@@ -74,6 +75,7 @@ def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands that call a model."""
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
+    add_mode_option(parser)
     parser.add_argument(
         "--no-stream", action="store_true", help="print each reply when it is complete"
     )
@@ -159,6 +161,7 @@ async def _run(
     for warning in loaded.warnings:
         report_line(f"! {warning}")
     choices = Choices(options.model, tools=not options.no_tools, stream=not options.no_stream)
+    mode = chosen_mode(options)
     toolset = Toolset.CODE if choices.tools else Toolset.NONE
     async with AsyncExitStack() as stack:
         recording = None
@@ -174,9 +177,9 @@ async def _run(
         )
         existing = None
         if source.session is not None:
-            existing = await assistant.conversation(source.session, source.at)
+            existing = await assistant.conversation(source.session, source.at, mode)
         attached = await assistant.attach(source.attached, existing)
-        conversation = existing or await assistant.conversation()
+        conversation = existing or await assistant.conversation(mode=mode)
         await app.mcp.wait(loaded.settings.mcp.ask_wait)
         session = await assistant.session(conversation, request_id, recording)
         if recording is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
+from treadle.cli.modes import add_mode_option, chosen_mode
 from treadle.cli.process_end import leave
 from treadle.errors import ExitStatus, UsageError
 
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "needs one",
     )
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
+    add_mode_option(parser)
     parser.add_argument(
         "--inline",
         action="store_true",
@@ -82,7 +84,7 @@ async def _run_inline(options: argparse.Namespace) -> int:
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     choices = Choices(options.model, tools=not options.no_tools)
-    return await chat_inline(root, loaded, choices, options.session)
+    return await chat_inline(root, loaded, choices, options.session, chosen_mode(options))
 
 
 async def _run_terminal(options: argparse.Namespace) -> int:
@@ -108,6 +110,7 @@ async def _run_terminal(options: argparse.Namespace) -> int:
         opening,
         choices=Choices(options.model, tools=not options.no_tools),
         session=options.session,
+        mode=chosen_mode(options),
         theme=first_theme(os.environ),
         prompt_files=PromptFiles.of(name),
     )

@@ -14,7 +14,9 @@ from treadle.app.context_choices import MAX_PINS, ChoicesChange, change_choices
 from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Session
 from treadle.app.conversation_costs import recorded_costs
+from treadle.app.modes import change_saved_mode
 from treadle.app.turn_records import TurnRecord, turn_records
+from treadle.events.types import Mode
 from treadle.server.attachment_bodies import CodeBody, code_of
 from treadle.server.current_project import CurrentServer
 from treadle.server.openapi import JsonOf
@@ -45,12 +47,16 @@ class ListQuery(BaseModel):
 
 
 class SessionChange(BaseModel):
-    """The new title and the message to continue from. Absent fields do not change."""
+    """The new title, mode and message to continue from. Absent fields do not change.
+
+    A new mode applies to the next tool call, even in a running turn.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     title: str | None = Field(None, min_length=1, max_length=1_000)
     at: int | None = Field(None, ge=0, description="the message to continue from")
+    mode: Mode | None = None
 
 
 class ContextQuery(BaseModel):
@@ -131,11 +137,13 @@ async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
 
 @router.patch("/{session}")
 async def change(server: CurrentServer, session: str, changes: SessionChange) -> JsonOf[Session]:
-    """Change the title of a conversation, or the message from which it continues."""
+    """Change the title or the mode of a conversation, or the message from which it continues."""
     if changes.title is not None:
         await server.app.conversations.rename(session, changes.title)
     if changes.at is not None:
         await server.app.conversations.branch(session, changes.at)
+    if changes.mode is not None:
+        await change_saved_mode(server.app, session, changes.mode)
     return await server.app.conversations.show(session)
 
 

@@ -15,10 +15,22 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.model import ApprovalSettings
 from treadle.errors import StoreError
 from treadle.events import EventBus
-from treadle.events.types import ApprovalRequested, ApprovalResolved, ApprovalScope, Notice
+from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ApprovalScope,
+    Mode,
+    Notice,
+)
 from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
-from treadle.tools.approvals.question import Decision, Policy, Question, Subject
+from treadle.tools.approvals.question import (
+    READ_ONLY_REASON,
+    Decision,
+    Policy,
+    Question,
+    Subject,
+)
 from treadle.tools.approvals.rules import ResolvedSubject, Rules
 from treadle.tools.contract import AnyTool, Arguments, ToolContext, ToolEffect
 from treadle.visible import in_line
@@ -61,6 +73,7 @@ class _Open:
     required: set[Grant]
     protected: Mapping[Grant, str]
     answer: asyncio.Future[_Answer]
+    writes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,15 @@ class Approvals:
                     _settle(other, scope, None)
         return True
 
+    def withdraw_writes(self, owner: UUID) -> None:
+        """Withdraw the questions about writing calls of the conversation `owner`.
+
+        Call this method when the conversation enters the mode `read_only`.
+        """
+        for each in self._open.values():
+            if each.owner == owner and each.writes:
+                _settle(each, ApprovalScope.WITHDRAWN, None)
+
     def required(self, approval_id: UUID) -> RequiredGrants | None:
         """The grants that a waiting question needs, or None if it no longer waits."""
         waiting_question = self._open.get(approval_id)
@@ -214,11 +236,26 @@ class Approvals:
         context: ToolContext,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Decision:
-        """Decide by the rules and earlier answers, or ask a person.
+        """Decide by the mode, the rules and earlier answers, or ask a person.
 
-        The context manager `waiting` is active while a person is asked. Raises PathRefusedError for
-        a path outside the root.
+        In the mode `read_only`, calls of tools that write are refused before any rule applies. The
+        mode is read again after an answer, since it may have changed. The context manager
+        `waiting` is active while a person is asked. Raises PathRefusedError for a path outside the
+        root.
         """
+        if await _is_read_only(context):
+            return _REFUSED_BY_MODE
+        decision = await self._decide(question, context, waiting)
+        if decision.scope is not None and await _is_read_only(context):
+            return _REFUSED_BY_MODE
+        return decision
+
+    async def _decide(
+        self,
+        question: Question,
+        context: ToolContext,
+        waiting: Callable[[], AbstractContextManager[None]],
+    ) -> Decision:
         decision, assessment = await self._decide_by_rules(question, context.tool, _owner(context))
         if not decision.unanswered:
             return decision
@@ -331,7 +368,12 @@ class Approvals:
         )
         answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._open[event.approval_id] = _Open(
-            event, _owner(context), assessment.required, assessment.protected, answer
+            event,
+            _owner(context),
+            assessment.required,
+            assessment.protected,
+            answer,
+            writes=context.effect is ToolEffect.WRITE,
         )
         started = self._clock.monotonic()
         settled: _Answer = (ApprovalScope.WITHDRAWN, None)
@@ -397,6 +439,14 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
 def _no_rule(subject: Subject) -> str:
     """Name the part of a shell command that no rule allows."""
     return "" if subject.shell is None else f"No rule allows this part: {in_line(str(subject))}"
+
+
+_REFUSED_BY_MODE = Decision(allowed=False, reason=READ_ONLY_REASON, read_only=True)
+
+
+async def _is_read_only(context: ToolContext) -> bool:
+    """Whether the mode of the conversation refuses the call."""
+    return context.effect is ToolEffect.WRITE and await context.mode() is Mode.READ_ONLY
 
 
 def _owner(context: ToolContext) -> UUID:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
-from treadle.events.types import ApprovalScope, ErrorKind, ToolFailure
+from treadle.events.types import ApprovalScope, ErrorKind, Mode, ToolFailure
 
 
 class Policy(StrEnum):
@@ -92,6 +92,15 @@ class Question:
     """
 
 
+READ_ONLY_REASON = (
+    f"The conversation is in the mode {Mode.READ_ONLY}, in which no tool writes or runs anything. "
+    "Only the person can leave the mode, with `/normal` or `treadle ask --no-read-only`."
+)
+READ_ONLY_HINT = (
+    "Call no tool that writes or runs something. Read, and answer with what you would change."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The decision about a question.
@@ -108,9 +117,17 @@ class Decision:
     private: frozenset[Path] = frozenset()
     unanswered: bool = False
     """Whether the question needs the answer of a person, but nobody answered it."""
+    read_only: bool = False
+    """Whether the mode of the conversation refuses the call."""
 
     def failure(self, summary: str) -> ToolFailure:
         """Return the failure of a refused call, for the model."""
+        if self.read_only:
+            return ToolFailure(
+                ErrorKind.DENIED,
+                f"Not allowed: {summary}. {READ_ONLY_REASON}",
+                hint=READ_ONLY_HINT,
+            )
         if self.scope is ApprovalScope.DENIED:
             said = f", and said: {self.words}" if self.words else "."
             return ToolFailure(

@@ -9,7 +9,7 @@ import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { visible } from "../../text/visible";
 import { useIsBegunHere, useLiveTurns } from "./liveTurns";
 import { ProposalsOf } from "./ProposalsOf";
-import { useSession } from "./queries";
+import { useChange, useSession } from "./queries";
 import { SessionConversation } from "./SessionConversation";
 import { DeleteSession, RenameSession } from "./SessionDialogs";
 
@@ -36,6 +36,8 @@ function Shown({ id }: { id: string }) {
     () => ask("rename"),
     session !== undefined,
   );
+  const change = useChange(id);
+  const isReadOnly = session?.mode === "read_only";
   const isBegun = session !== undefined || live.turns.length > 0;
   // A session that was read before was deleted. Otherwise its first turn may still run.
   const isGone = found.isGone && (found.data !== undefined || !isBegun);
@@ -48,6 +50,7 @@ function Shown({ id }: { id: string }) {
         session && (
           <>
             <span>{visible(session.model)}</span>
+            {isReadOnly && <span>read-only: no tool writes or runs anything</span>}
             <time title={exactMoment(session.updated_us)}>{ago(session.updated_us)}</time>
             <ProposalsOf id={id} />
           </>
@@ -58,6 +61,11 @@ function Shown({ id }: { id: string }) {
           <Menu
             label="Session"
             actions={[
+              {
+                id: "mode",
+                name: isReadOnly ? "Leave the read-only mode" : "Read-only mode",
+                run: () => change.mutate({ mode: isReadOnly ? "normal" : "read_only" }),
+              },
               { id: "rename", name: "Rename…", keys: "e", run: () => ask("rename") },
               { id: "delete", name: "Delete…", danger: true, run: () => ask("delete") },
             ]}

@@ -129,7 +129,7 @@ export function useProposalsOf(id: string) {
 export function useChange(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: { title?: string; at?: number }) =>
+    mutationFn: (body: { title?: string; at?: number; mode?: Session["mode"] }) =>
       ok(client.PATCH("/api/v1/sessions/{session}", { params: { path: { session: id } }, body })),
     onSuccess: (changed: Session) => {
       queries.setQueryData(sessionKey(id), changed);
