@@ -11,6 +11,7 @@ from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
 from treadle.llm.messages import ToolSpec, UserMessage
 from treadle.session.history import build_prompt, output_reserve
 from treadle.session.message_tokens import tools_tokens
+from treadle.session.plan import PLAN_TOOL
 from treadle.session.role import Role
 from treadle.session.tool_specs import tool_specs
 from treadle.tokens import estimate
@@ -21,7 +22,8 @@ QUESTION = "Where does the parser of the configuration decide which of two value
 
 @pytest.fixture(scope="module")
 def tools() -> Registry:
-    return in_groups(registry(), REPOSITORY_GROUPS)
+    every = registry()
+    return in_groups(every, REPOSITORY_GROUPS).with_tools(every.only([PLAN_TOOL]))
 
 
 def specs(offered: Registry, role: Role) -> tuple[ToolSpec, ...]:

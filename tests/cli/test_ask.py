@@ -295,3 +295,25 @@ async def test_read_only_conversation_writes_nothing_until_the_person_leaves_the
     assert failed[0]["error"]["kind"] == "denied"
     assert third.status == 0, third.err
     assert (repo / "new.txt").read_text() == "x\n"
+
+
+async def test_plan_of_the_model_is_printed_recorded_and_part_of_the_events(repo: Path) -> None:
+    def plan(state: str) -> Answer:
+        steps = [{"id": "1", "text": "Read calc.py\nwell", "state": state}]
+        return Answer("", (Call("update_plan", {"steps": steps}, id="c1"),))
+
+    script = plan("doing"), plan("done"), Answer("Read.")
+    async with FakeProvider([*script, *script]) as provider:
+        shown = await ask(provider, repo)
+        told = lines(await ask(provider, repo, "--json"))
+        assert "1 doing: Read calc.py\\nwell" in str(provider.requests[1].messages[-1]["content"])
+    assert "Plan: 0 of 1 steps done\n  ▸ 1 Read calc.py\\nwell\n" in shown.err
+    assert "Plan: 1 of 1 steps done\n  ✓ 1 Read calc.py\\nwell\n" in shown.err
+    changes = [line["steps"][0]["state"] for line in told if line["type"] == "PlanChanged"]
+    assert changes == ["doing", "done"]
+    home = repo.parent / "home"
+    exported = treadle("sessions", "export", "last", "--format", "json", home=home, repo=repo)
+    saved = json.loads(exported.out)
+    assert saved["plan"] == [{"id": "1", "text": "Read calc.py\\nwell", "state": "done"}]
+    trace = treadle("traces", "show", "LAST", "--json", home=home)
+    assert "1 done: Read calc.py" in trace.out

@@ -76,6 +76,9 @@ LARGE: dict[str, dict[str, Any]] = {
     "delete_file": {"path": "loom/gone.py"},
     "rename_file": {"path": "loom/weave1.py", "target": "loom/renamed.py"},
     "run_check": {},
+    "update_plan": {
+        "steps": [{"id": str(n), "text": "step " * 40, "state": "open"} for n in range(30)]
+    },
     "fetch_runs": {"limit": 200, "maxTokens": 100_000},
     "fetch_spans": {"limit": 200, "maxTokens": 100_000},
     "get_run_details": {"runId": "t1", "maxTokens": 100_000},

@@ -48,8 +48,8 @@ In a window of 8,000 tokens they take at most 1,500.
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
-    "list_dir", "run_check", "code_item_lookup", "code_item_edges", "get_file_metadata",
-    "delete_file", "rename_file",
+    "list_dir", "run_check", "code_item_lookup", "code_item_edges", "update_plan",
+    "get_file_metadata", "delete_file", "rename_file",
 )  # fmt: skip
 """The tools by priority, for models with a small window. Other tools have the lowest priority."""
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from treadle.app.assistant import Assistant
 from treadle.app.automatic_context import BUDGETS
+from treadle.events.types import Mode
 from treadle.instructions.model import LoadedFile
 from treadle.llm.messages import Message, NoteMessage, SystemMessage, ToolSpec, UserMessage
 from treadle.session import Conversation, Entry
@@ -34,6 +35,7 @@ from treadle.session.instructions import (
     paths_in_text,
 )
 from treadle.session.message_tokens import MessagePart, PartKind, TokenCounts, tool_tokens
+from treadle.session.state_notes import state_notes
 from treadle.session.tool_specs import tool_specs
 
 
@@ -224,8 +226,16 @@ async def plan_next(
     images = await assistant.model.takes_images() if has_images else None
     named = paths_in_text(text) | {each.file for each in (attachments or _NOTHING).sources}
     instructions = await _Instructions.of(assistant, conversation, named)
+    mode = await assistant.app.conversations.mode(conversation)
     plan = await asyncio.to_thread(
-        _plan, assistant, conversation, message, pinned, instructions, images=images is not False
+        _plan,
+        assistant,
+        conversation,
+        message,
+        pinned,
+        instructions,
+        images=images is not False,
+        mode=mode,
     )
     return replace(plan, notes=(*pinned.problems, *plan.notes))
 
@@ -238,6 +248,7 @@ def _plan(
     instructions: _Instructions,
     *,
     images: bool,
+    mode: Mode,
 ) -> ContextPlan:
     registry, role = assistant.offer(conversation)
     tools = tool_specs(registry, brief=role.brief)
@@ -248,7 +259,8 @@ def _plan(
         *conversation.entries,
         *(Entry(each, 0, conversation.next_number + at, None) for at, each in enumerate(added)),
     ]
-    numbered = tuple(numbered_messages(entries, len(entries), conversation.choices))
+    notes = ((entries[-1].number, note) for note in state_notes(mode, entries))
+    numbered = (*numbered_messages(entries, len(entries), conversation.choices), *notes)
     problem = None
     try:
         prompt = build_prompt(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
 from treadle.errors import TreadleError
-from treadle.events.types import CallKey, SourceRange, StopReason, Usage
+from treadle.events.types import CallKey, PlanStep, SourceRange, StopReason, Usage
 from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, AttachedText, ToolMessage, UserMessage
 from treadle.session import Conversation, Entry, SessionOutcome
+from treadle.session.plan import plan_of
 from treadle.session.sources import Quote
 
 if TYPE_CHECKING:
@@ -112,13 +113,15 @@ class AgentQuestion:
 class Session:
     """A saved conversation with every message of every branch.
 
-    `branch` contains the numbers of the messages in the current branch.
+    `branch` contains the numbers of the messages in the current branch. `plan` has the steps of the
+    plan that the model keeps in this branch.
     """
 
     conversation: Annotated[Conversation, JsonField(inline=True)]
     branch: list[int]
     messages: list[SavedMessage]
     agent_questions: list[AgentQuestion] = field(default_factory=list)
+    plan: tuple[PlanStep, ...] = ()
     version: int = EXPORT_VERSION
 
     @classmethod
@@ -130,7 +133,14 @@ class Session:
     ) -> "Session":
         """Combine a conversation with the messages of all its branches."""
         branch = [entry.number for entry in conversation.entries]
-        return cls(conversation, branch, [_saved(entry) for entry in tree], list(agent_questions))
+        plan = plan_of(conversation.entries)
+        return cls(
+            conversation,
+            branch,
+            [_saved(entry) for entry in tree],
+            list(agent_questions),
+            plan.steps if plan else (),
+        )
 
     @classmethod
     async def read(cls, store: "ConversationStore", conversation: Conversation) -> "Session":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def code_registry(
     root: Path, index: "CodeIndex", edits: "Edits | None", settings: "Settings"
 ) -> "Registry":
-    """Build the tools that read or change the repository.
+    """Build the tools that read or change the repository, and the tool for a plan of the work.
 
     Without `edits`, none of the tools changes files.
     """
@@ -32,12 +32,13 @@ def code_registry(
     from treadle.toolbox.checks.run_check import RunCheck
     from treadle.toolbox.code import code_tools
     from treadle.toolbox.edits import edit_tools
+    from treadle.toolbox.plan.update_plan import UpdatePlan
     from treadle.tools.contract import Registry
 
     changing = edit_tools(edits, index, settings.edits) if edits is not None else []
     preview = partial(preview_proposal, edits) if edits is not None else None
     checks = Checks(root, settings, os.environ, preview=preview)
-    return Registry([*code_tools(root, index), *changing, RunCheck(checks)])
+    return Registry([*code_tools(root, index), *changing, RunCheck(checks), UpdatePlan()])
 
 
 def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | None]:

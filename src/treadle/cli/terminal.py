@@ -11,7 +11,7 @@ from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
 from treadle.cli.output import print_line, print_text, report, report_line
 from treadle.cli.progress import IndexBar
 from treadle.clock import Clock
-from treadle.display.event_lines import LATE, RESOLVED, SILENCE, activity, notice
+from treadle.display.event_lines import LATE, RESOLVED, SILENCE, activity, notice, plan_lines
 from treadle.display.lines import short_id
 from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
 from treadle.display.trace_tree import failure_symbol
@@ -146,6 +146,9 @@ class Terminal:
             self._preview()
         if (line := _line(event)) is not None:
             self._report(line)
+        if isinstance(event, ev.PlanChanged):
+            for each in plan_lines(event.steps):
+                self._report(each)
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Print the sources, the quotes and the usage below the answer."""

@@ -1,5 +1,7 @@
 """Describes events of a turn in words, for every terminal front end."""
 
+from collections.abc import Sequence
+
 from treadle.events import Event
 from treadle.events import types as ev
 
@@ -19,6 +21,14 @@ RESOLVED = {
 
 LATE = "a result arrived after its call had ended and was ignored"
 
+STEP_MARKS = {
+    ev.StepState.OPEN: "○",
+    ev.StepState.DOING: "▸",
+    ev.StepState.DONE: "✓",
+    ev.StepState.DROPPED: "✗",
+}
+"""A mark for the state of each step of a plan."""
+
 STOPPED = {
     ev.StopReason.LENGTH: "The answer is incomplete: it reached the provider's length limit.",
     ev.StopReason.CONTENT_FILTER: "The answer is incomplete: a content filter truncated it.",
@@ -34,6 +44,13 @@ STOPPED = {
     ev.StopReason.FAILED: "The turn failed.",
 }
 """Explains why a turn did not end with a complete answer."""
+
+
+def plan_lines(steps: Sequence[ev.PlanStep]) -> list[str]:
+    """Return a plan as lines: a head, and a line for each step."""
+    done = sum(step.state is ev.StepState.DONE for step in steps)
+    head = f"Plan: {done} of {len(steps)} steps done" if steps else "The plan is empty."
+    return [head, *(f"  {STEP_MARKS[step.state]} {step.id} {step.text}" for step in steps)]
 
 
 def notice(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)

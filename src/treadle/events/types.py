@@ -102,6 +102,24 @@ class Mode(StrEnum):
     """No tool writes or runs anything, whatever the approval rules allow."""
 
 
+class StepState(StrEnum):
+    """The state of a step in a plan."""
+
+    OPEN = "open"
+    DOING = "doing"
+    DONE = "done"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A step of the plan that a model keeps. `id` stays the same while the plan changes."""
+
+    id: str
+    text: str
+    state: StepState
+
+
 class Purpose(StrEnum):
     """The purpose of a model request."""
 
@@ -501,6 +519,14 @@ class ToolCallLate(Event):
     key: CallKey
     call_id: str
     outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChanged(Event):
+    """The model changed the plan of a conversation. `steps` is the whole plan."""
+
+    session_id: UUID
+    steps: tuple[PlanStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,9 +51,11 @@ from treadle.session.instructions import (
 )
 from treadle.session.limits import LimitReachedError, Limits, UsageTotal
 from treadle.session.model_requests import ModelRequests, ReceivedReply
+from treadle.session.plan import plan_of
 from treadle.session.role import Role, assistant_for
 from treadle.session.session_events import SessionReporter
 from treadle.session.sources import Quote, SourceCollector, check_quotes
+from treadle.session.state_notes import state_notes
 from treadle.session.tool_results import (
     RepeatedCalls,
     invalid_call_kinds,
@@ -62,7 +64,7 @@ from treadle.session.tool_results import (
     truncated_results,
 )
 from treadle.session.tool_specs import tool_specs
-from treadle.tools.approvals.question import READ_ONLY_HINT, READ_ONLY_REASON
+from treadle.tools.approvals.question import READ_ONLY_HINT
 from treadle.tools.contract import ReadMode, Registry, normal_mode
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
@@ -151,6 +153,8 @@ class RequestSession:
         self._automatic_context = automatic_context
         self._read_pinned = pinned
         self._mode = mode
+        plan = plan_of(conversation.entries)
+        self._plan_steps = plan.steps if plan else ()
         self._refusals = 0
         """The number of replies in a row with a call that the mode refused."""
         self._instructions = (
@@ -290,6 +294,7 @@ class RequestSession:
             if not await self._may_run(received.draft, message, ending):
                 continue
             outcomes = await self._run_calls(received, message, cut_off)
+            await self._report_plan()
             await self._add_instructions(paths_of_calls(message.calls, outcomes))
             if cut and not cut_off:
                 await self._writer.append(_CUT_NOTE)
@@ -408,9 +413,15 @@ class RequestSession:
 
         They come last in the prompt, so the fitting of the history never leaves them out.
         """
-        if await self._mode() is Mode.READ_ONLY:
-            return (NoteMessage(f"{READ_ONLY_REASON} {READ_ONLY_HINT}"),)
-        return ()
+        return state_notes(await self._mode(), self._writer.conversation.entries)
+
+    async def _report_plan(self) -> None:
+        """Publish the plan if the last calls changed it."""
+        plan = plan_of(self._writer.conversation.entries)
+        steps = plan.steps if plan else ()
+        if steps != self._plan_steps:
+            self._plan_steps = steps
+            await self._reporter.plan(steps)
 
     async def _take_steering(self) -> None:
         """Move the waiting steering messages into the conversation, for the next request."""

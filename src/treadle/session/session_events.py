@@ -20,6 +20,8 @@ from treadle.events.types import (
     ModelRequestStarted,
     ModelWaiting,
     Notice,
+    PlanChanged,
+    PlanStep,
     PromptConstructed,
     Purpose,
     RetryScheduled,
@@ -152,6 +154,16 @@ class SessionReporter:
                 tokens_before=before,
                 tokens_after=after,
                 duration=duration,
+            )
+        )
+
+    async def plan(self, steps: tuple[PlanStep, ...]) -> None:
+        await self._bus.publish(
+            PlanChanged(
+                request_id=self._request_id,
+                parent_id=self._request_id,
+                session_id=self._session_id,
+                steps=steps,
             )
         )
 

@@ -16,6 +16,7 @@ from treadle.events.types import (
     ModelRequestFinished,
     ModelRequestStarted,
     Notice,
+    PlanChanged,
     PromptConstructed,
     RetryScheduled,
     SessionCancelled,
@@ -272,13 +273,20 @@ class _Run:
                 name = "steering"
             case InstructionsLoaded():
                 name = "instructions"
+            case PlanChanged(steps=steps):
+                lines = "\n".join(f"{step.id} {step.state}: {step.text}" for step in steps)
+                return [self._with_event(SpanEvent(at_us, "plan", {"steps": lines}))]
             case _:
                 name = "notice"
         own = [item.name for item in fields(event) if item.name not in {"request_id", "parent_id"}]
         attributes = known({name: _json(getattr(event, name)) for name in own})
-        note = SpanEvent(at_us, name, attributes)
-        self._root = replace(self._root, events=(*self._root.events, note))
-        return [self._root]
+        return [self._with_event(SpanEvent(at_us, name, attributes))]
+
+    def _with_event(self, event: SpanEvent) -> Span:
+        """Add an event to the root span."""
+        assert self._root is not None
+        self._root = replace(self._root, events=(*self._root.events, event))
+        return self._root
 
 
 def _json(value: JsonValue) -> JsonValue:

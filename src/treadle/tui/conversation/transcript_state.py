@@ -7,7 +7,7 @@ from uuid import UUID
 
 from treadle.clock import Clock
 from treadle.diagnosis.evidence import linked_spans
-from treadle.display.event_lines import LATE, RESOLVED, notice
+from treadle.display.event_lines import LATE, RESOLVED, notice, plan_lines
 from treadle.events import Event, changes
 from treadle.events import types as ev
 from treadle.session.sources import lines_read
@@ -44,6 +44,7 @@ class _Turn:
     prompt: PromptItem
     parts: AnswerParts | None = None
     reasoning: ReasoningItem | None = None
+    plan: NoticeItem | None = None
     calls: dict[ev.CallKey, CallItem] = field(default_factory=dict)
 
 
@@ -198,6 +199,8 @@ class TranscriptState:
                 self._call(turn, event)
             case ev.SessionFinished() | ev.SessionFailed() | ev.SessionCancelled():
                 self._end(turn, event)
+            case ev.PlanChanged(steps=steps):
+                self._plan(turn, event.request_id, steps)
             case _:
                 if not (self._prompt_detail(turn, event) or self._call_detail(turn, event)):
                     self._notice(turn, event)
@@ -219,6 +222,8 @@ class TranscriptState:
         for item in saved_items(session, running):
             self._append(item)
             self._join(item, running)
+        if session.plan:
+            self._append(NoticeItem(text="\n".join(plan_lines(session.plan))))
 
     def _join(self, item: Item, running: Collection[UUID]) -> None:
         request_id = item.request_id
@@ -303,6 +308,17 @@ class TranscriptState:
                 return False
         self._touch(turn.prompt)
         return True
+
+    def _plan(self, turn: _Turn, request_id: UUID, steps: Sequence[ev.PlanStep]) -> None:
+        """Show the plan of a turn. Its later changes replace its text in the same item."""
+        text = "\n".join(plan_lines(steps))
+        if turn.plan is None:
+            self._end_parts(turn)
+            turn.plan = NoticeItem(request_id=request_id, text=text)
+            self._append(turn.plan)
+        else:
+            turn.plan.text = text
+            self._touch(turn.plan)
 
     def _notice(self, turn: _Turn, event: Event) -> None:
         sentence = notice(event)

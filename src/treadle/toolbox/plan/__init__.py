@@ -1,0 +1,1 @@
+"""The tool for the plan of a conversation."""
