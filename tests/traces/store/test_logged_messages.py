@@ -57,6 +57,7 @@ def stored(address: StoreAddress, batches: list[list[Span]]) -> Span:
     return found
 
 
+@pytest.mark.timeout(900)  # each example creates stores in PostgreSQL
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_order_of_logs_and_spans_does_not_matter(
