@@ -15,6 +15,7 @@ from treadle.session.plan import PLAN_TOOL
 from treadle.session.role import Role
 from treadle.session.tool_specs import tool_specs
 from treadle.tokens import estimate
+from treadle.toolbox.commands import COMMAND_TOOLS
 from treadle.tools.contract import Registry
 
 QUESTION = "Where does the parser of the configuration decide which of two values counts? " * 54
@@ -31,7 +32,7 @@ def specs(offered: Registry, role: Role) -> tuple[ToolSpec, ...]:
 
 
 def test_priority_covers_every_tool_of_the_repository(tools: Registry) -> None:
-    assert set(TOOL_PRIORITY) == set(tools.names())
+    assert set(TOOL_PRIORITY) == {*tools.names(), *COMMAND_TOOLS}
 
 
 @pytest.mark.parametrize("window", [2_048, 4_096, 6_000, 8_192, 12_000, 16_384, 128_000])

@@ -187,7 +187,9 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
         # All repositories share the stores, the bus, the gateway, the server and its workers, so a
         # repository may change their settings only with consent.
         # Instructions cost tokens in each request.
-        shared = {"bus", "traces", "gateway", "server", "oidc", "workers", "instructions"}
+        shared = {
+            "bus", "traces", "gateway", "server", "oidc", "workers", "instructions", "commands",
+        }  # fmt: skip
         permitting = path == ("approvals", "allow") or path[0] in shared
         # Without consent, a repository may only leave out tools of MCP servers, or change the wait.
         permitting |= path[0] == "mcp" and path[-1] not in {"ask_wait", "without_tools"}

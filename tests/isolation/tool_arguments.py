@@ -30,6 +30,12 @@ TOOLS: Final[Mapping[str, list[dict[str, Any]]]] = {
     "rename_file": [{"path": "{file}", "target": "new.py"}, {"path": "x", "target": "{root}/new"}],
     "run_check": [{"check": "{check}"}, {"proposal": "{proposal}"}, {"paths": ["{file}"]}],
     "update_plan": [{"steps": [{"id": "1", "text": "{word}", "state": "open"}]}],
+    "run_command": [
+        {"command": "cat {file}"}, {"command": "cat {root}/{file}"},
+        {"command": "ls", "folder": "{root}"},
+    ],
+    "read_output": [{"id": "c1"}],
+    "stop_command": [{"id": "c1"}],
     "fetch_runs": [{**_FILTERS, "modelName": "{model}"}, *({k: v} for k, v in _FILTERS.items())],
     "fetch_spans": [{"spanIds": ["{span}"]}, {"parentSpanIds": ["{span}"]}, _FILTERS],
     "get_run_details": [{"runId": "{run}"}],
@@ -61,6 +67,7 @@ PLAIN: Final = frozenset({
     "expected_hash", "item", "code", "replace", "old", "new", "all", "range", "start", "end",
     "lines", "first", "last", "content", "on_exists", "status", "period", "since", "until", "own",
     "limit", "cursor", "maxTokens", "operationNames", "groupBy", "bucketSize", "raw", "fields",
-    "focus", "data", "n", "action", "view", "steps", "text", "state",
+    "focus", "data", "n", "action", "view", "steps", "text", "state", "seconds", "background",
+    "wait",
 })  # fmt: skip
 """Names of arguments that are never ids of stored things."""

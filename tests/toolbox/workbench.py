@@ -18,7 +18,10 @@ from treadle.session.tool_results import result_message
 from treadle.tools.executor import Caller
 
 WRITING = ("create_file", "delete_file", "rename_file", "apply_experiment_data", "run_experiment")
-ALLOWED = {"approvals": {"allow": [*WRITING, "run_check"]}, "edits": {"auto_approve": ["**"]}}
+ALLOWED = {
+    "approvals": {"allow": [*WRITING, "run_check", "run_command"]},
+    "edits": {"auto_approve": ["**"]},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,9 @@ LARGE: dict[str, dict[str, Any]] = {
     "update_plan": {
         "steps": [{"id": str(n), "text": "step " * 40, "state": "open"} for n in range(30)]
     },
+    "run_command": {"command": "seq 1 60000", "max_tokens": 100_000},
+    "read_output": {"id": "c1", "max_tokens": 100_000},
+    "stop_command": {"id": "c1", "max_tokens": 100_000},
     "fetch_runs": {"limit": 200, "maxTokens": 100_000},
     "fetch_spans": {"limit": 200, "maxTokens": 100_000},
     "get_run_details": {"runId": "t1", "maxTokens": 100_000},

@@ -19,7 +19,7 @@ from treadle.app.logs import logged
 from treadle.app.mcp_servers import mcp_servers
 from treadle.app.recorder import Recording, recording
 from treadle.app.stores import Stores, log_path
-from treadle.app.toolsets import analyst_tools, code_registry, unavailable
+from treadle.app.toolsets import analyst_tools, code_registry, open_commands, unavailable
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
@@ -30,6 +30,7 @@ from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.mcp_client.servers import McpServers
 from treadle.spans.span import ANALYST_LABEL
+from treadle.toolbox.commands import command_tools
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import GrantStore
 from treadle.tools.contract import AnyTool, Registry
@@ -155,6 +156,11 @@ async def open_app(
         if nats is not None:
             routing = _with_workers(code_tools, nats, root, settings, stores)
             code_tools = await stack.enter_async_context(routing)
+        if toolset in {Toolset.CODE, Toolset.ALL}:
+            commands = open_commands(root, settings, env)
+            if commands is not None:
+                stack.push_async_callback(commands.close)
+                code_tools = code_tools.with_tools(command_tools(commands))
         needed = only_tool is None or code_tools.get(only_tool) is None
         if toolset in {Toolset.RECORDS, Toolset.ALL} and needed:
             opening = _open_analyst_tools(

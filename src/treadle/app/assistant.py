@@ -38,6 +38,7 @@ from treadle.session.session import ReadPinned
 from treadle.session.tool_specs import tool_specs
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
+from treadle.toolbox.commands import COMMAND_TOOLS, RUN_COMMAND
 from treadle.tools.contract import AnyTool, Registry
 
 PROMPT_SHARE = 3 / 16
@@ -50,6 +51,7 @@ TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
     "list_dir", "run_check", "code_item_lookup", "code_item_edges", "update_plan",
     "get_file_metadata", "delete_file", "rename_file",
+    "run_command", "read_output", "stop_command",
 )  # fmt: skip
 """The tools by priority, for models with a small window. Other tools have the lowest priority."""
 
@@ -141,6 +143,8 @@ class Assistant:
         """Return the tools for the next prompt, and a role whose prompt names only these tools."""
         available = self.available_tools()
         chosen = set(available.names()) - conversation.choices.tools_left_out
+        if not self.app.approvals.may_allow(RUN_COMMAND):
+            chosen -= COMMAND_TOOLS
         root = conversation.root if self.app.has_repository else None
         return fit_to_window(root, available.only(chosen), self.model.context_window)
 

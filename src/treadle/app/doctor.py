@@ -62,6 +62,7 @@ async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
         ("git", _git),
         ("grammars", _grammars),
         ("parsing", _parsing),
+        ("commands", _commands),
         ("cache folder", lambda: _writable("cache folder", user_cache_dir())),
         ("data folder", lambda: _writable("data folder", user_data_dir())),
         ("configuration", lambda: _configuration(root, env)),
@@ -119,6 +120,13 @@ def _grammars() -> Finding:
         hint = "Install Treadle again: a grammar wheel is missing or does not match this machine."
         return Finding("grammars", Verdict.FAILED, ", ".join(broken), hint)
     return Finding("grammars", Verdict.OK, ", ".join(language.name for language in LANGUAGES))
+
+
+def _commands() -> Finding:
+    if shutil.which("bash") is None:
+        return Finding("commands", Verdict.OK, "no bash on PATH, so a model cannot run commands")
+    detail = "a model's commands run in bash after approval, with your rights and without a sandbox"
+    return Finding("commands", Verdict.OK, detail)
 
 
 def _parsing() -> Finding:

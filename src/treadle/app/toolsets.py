@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from treadle.app.code_index import open_index
 from treadle.app.stores import Stores
 from treadle.errors import StoreError
+from treadle.paths import user_cache_dir
 
 if TYPE_CHECKING:
     from treadle.code import CodeIndex
+    from treadle.commands.service import Commands
     from treadle.config.model import Settings
     from treadle.edits.service import Edits
     from treadle.experiments.service import Experiments
@@ -39,6 +41,18 @@ def code_registry(
     preview = partial(preview_proposal, edits) if edits is not None else None
     checks = Checks(root, settings, os.environ, preview=preview)
     return Registry([*code_tools(root, index), *changing, RunCheck(checks), UpdatePlan()])
+
+
+def open_commands(root: Path, settings: "Settings", env: Mapping[str, str]) -> "Commands | None":
+    """Create the runner of shell commands, or return None if the settings disable it.
+
+    The caller closes it.
+    """
+    from treadle.commands.service import Commands
+
+    if not settings.commands.enabled:
+        return None
+    return Commands(root, settings, env, user_cache_dir() / "commands")
 
 
 def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | None]:
@@ -76,11 +90,14 @@ def analyst_tools(
 def listed_registry(root: Path) -> "Registry":
     """Build all tools for a list. They cannot be called. Raises StoreError and ConfigError."""
     from treadle.config.loader import load
+    from treadle.toolbox.commands import command_tools
 
     settings = load(root, os.environ, {}).settings
     closed = unavailable("These tools can be listed but not called.")
     with open_index(root) as index, Stores.of_user().open_edits(root) as edits:
         registry = code_registry(root, index, edits, settings)
+        if (commands := open_commands(root, settings, os.environ)) is not None:
+            registry = registry.with_tools(command_tools(commands))
         return registry.with_tools(analyst_tools(closed, closed, closed, settings))
 
 

@@ -186,6 +186,8 @@ class _Weighing:
             self._add_command(SimpleCommand(inner), known.inner, None)
             return
         spellings = tuple(dict.fromkeys(_spellings(words, 0)))[1:]
+        if "/" in words[0] and len(self.folders) > 1:
+            reason = reason or "its path depends on a folder that the command changes"
         why = reason or known.always_asks or self._why_arguments(words[0], command.words[1:])
         self.parts.append(
             Part(

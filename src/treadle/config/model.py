@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, field_validator
 
 from treadle.config.approval_rules import ApprovalRule
+from treadle.config.commands import CommandSettings
 from treadle.config.gateway import GatewaySettings
 from treadle.config.instructions import InstructionSettings
 from treadle.config.mcp import McpSettings
@@ -378,6 +379,7 @@ class Settings(Section):
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
     edits: EditSettings = Field(default_factory=EditSettings)
     checks: CheckSettings = Field(default_factory=CheckSettings)
+    commands: CommandSettings = Field(default_factory=CommandSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)

@@ -13,9 +13,9 @@ never become part of the settings.
 """
 
 TOP_LEVEL = frozenset({
-    "approvals", "bus", "checks", "context", "edits", "fallback_models", "gateway", "history",
-    "instructions", "limits", "logs", "mcp", "model", "oidc", "providers", "server", "store",
-    "terminal", "tools", "traces", "trusted_roots", "workers",
+    "approvals", "bus", "checks", "commands", "context", "edits", "fallback_models", "gateway",
+    "history", "instructions", "limits", "logs", "mcp", "model", "oidc", "providers", "server",
+    "store", "terminal", "tools", "traces", "trusted_roots", "workers",
 })  # fmt: skip
 """The names at the top level of the settings. A test compares these names with the model."""
 

@@ -128,18 +128,24 @@ def _signal(group: int, mark: str, number: int) -> bool:
         except OSError:
             return False
         return True
-    living = list(_living(group, mark.encode()))
-    for process in living if number else ():
-        with suppress(OSError):  # the process has just ended
-            os.kill(process, number)
-    return bool(living)
+    found = False
+    for process in _living(group, mark.encode()):
+        found = True
+        if number:
+            with suppress(OSError):  # the process has just ended
+                os.kill(process, number)  # at once, before it can start another one and end
+    return found
 
 
 def _living(group: int, mark: bytes) -> Iterator[int]:
-    """Find the running processes of a command in the system's list of all processes."""
-    for folder in _PROC.iterdir():
-        if not folder.name.isdecimal():
-            continue
+    """Find the running processes of a command in the system's list of all processes.
+
+    The newest processes come first. A process that starts another one and ends is replaced by a
+    newer one, which a slow search from the oldest process would always miss.
+    """
+    names = (int(folder.name) for folder in _PROC.iterdir() if folder.name.isdecimal())
+    for number in sorted(names, reverse=True):
+        folder = _PROC / str(number)
         with suppress(OSError):  # the process has just ended, or belongs to another user
             # The name of the process, which ends with `)`, may contain any bytes. After it come the
             # state, the parent, the group and the session.
@@ -150,7 +156,7 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
                 group in (int(fields[2]), int(fields[3]))
                 or mark in (folder / "environ").read_bytes()
             ):
-                yield int(folder.name)
+                yield number
 
 
 async def complete(work: Coroutine[Any, Any, None]) -> None:

@@ -27,6 +27,9 @@ _DRAIN = 1.0
 AddLine = Callable[[str], None]
 """A function that receives each line of the output, without colours and line end."""
 
+AddBlock = Callable[[bytes], None]
+"""A function that receives the output in blocks of bytes. It must not block for long."""
+
 
 def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | None:
     """The path of the program `name` for the folder `cwd`, or None if it is missing.
@@ -48,13 +51,17 @@ async def running(
     *,
     clock: Clock,
     add_line: AddLine,
+    add_block: AddBlock | None = None,
 ) -> AsyncIterator[Process]:
     """Yields the running process of `program`, and passes its output to `add_line`.
+
+    `add_block` receives the same output as it was written, before the lines.
 
     `environment` is the complete environment of the program. The program has no input. When the
     context ends or is cancelled, every process of the program is ended, first with SIGTERM and
     then with SIGKILL, and the rest of the output is read. Raises TreadleError if the program cannot
-    be started, and the errors of `add_line`.
+    be started, and the errors of
+    `add_line` and `add_block`.
     """
     mark = str(new_id())
     marked = {
@@ -65,7 +72,7 @@ async def running(
     async with process_watcher(mark) as watch:
         process, output, pipe = await _start(program, words, cwd, marked)
         watch(process.pid)
-        reading = asyncio.create_task(_read(output, add_line))
+        reading = asyncio.create_task(_read(output, add_line, add_block))
         try:
             yield process
         finally:
@@ -73,9 +80,13 @@ async def running(
             pipe.close()
 
 
-async def _read(output: asyncio.StreamReader, add_line: AddLine) -> None:
+async def _read(
+    output: asyncio.StreamReader, add_line: AddLine, add_block: AddBlock | None
+) -> None:
     splitter = LineSplitter()
     while block := await output.read(_BLOCK):
+        if add_block is not None:
+            add_block(block)
         for line in splitter.feed(block):
             add_line(line)
         await asyncio.sleep(0)  # lets other tasks run, since `read` may return without waiting

@@ -23,13 +23,13 @@ def _nothing(value: object) -> bool:
     return value is None or value == ()
 
 
-def written(result: BaseModel) -> str:
-    """Return a result as JSON, including fields that are null.
+def written(result: BaseModel, *, without_none: bool = False) -> str:
+    """Return a result as JSON, including fields that are null unless `without_none`.
 
     Ids and labels stay exact, since callers pass them back to tools. Hidden characters, such as
     direction marks, are written as JSON escapes.
     """
-    values = result.model_dump(mode="json", by_alias=True)
+    values = result.model_dump(mode="json", by_alias=True, exclude_none=without_none)
     return in_json(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -151,6 +151,10 @@ class Approvals:
         """Whether a front end can show questions at present."""
         return self._front_ends > 0
 
+    def may_allow(self, tool: str) -> bool:
+        """Whether a call of `tool` may be allowed at present, by a rule or by a person."""
+        return self.questions_allowed or self._rules.may_allow(tool)
+
     def pending(self) -> tuple[ApprovalRequested, ...]:
         """Return the questions that wait for an answer, oldest first.
 

@@ -164,6 +164,10 @@ class Rules:
             )
         return Verdict(Policy.ALLOW)
 
+    def may_allow(self, tool: str) -> bool:
+        """Whether an `allow` rule covers some calls of `tool`."""
+        return any(fnmatchcase(tool, each.rule.tool) for each in self._allow)
+
     def open_to(self, tool: str, path: str) -> bool:
         """Whether `tool` may read a path that the call did not name.
 
