@@ -40,18 +40,20 @@ def _unique(steps: "list[StepArguments]") -> "list[StepArguments]":
     for step in steps:
         if not _ID.fullmatch(step.id):
             raise ValueError(f"{step.id!r} is not an id: use at most 8 letters and digits")
+        if not step.text or len(step.text) > MAX_STEP_CHARACTERS:
+            raise ValueError(f"step {step.id} needs 1 to {MAX_STEP_CHARACTERS} characters")
         if ids.count(step.id) > 1:
             raise ValueError(f"two steps have the id {step.id!r}")
     return steps
 
 
 class StepArguments(BaseModel):
-    """One step, as the model sends it."""
+    """One step, as the model sends it. Other keys are ignored, so that the schema is short."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True, json_schema_extra=lambda it: it.pop("description"))
 
     id: str
-    text: str = Field(min_length=1, max_length=MAX_STEP_CHARACTERS)
+    text: str
     state: StepState
 
 
@@ -59,7 +61,7 @@ class PlanArguments(Arguments):
     """The whole plan."""
 
     steps: Annotated[list[StepArguments], AfterValidator(_unique)] = Field(
-        max_length=MAX_STEPS, description="All steps in order. A step keeps its id."
+        max_length=MAX_STEPS, description="All steps; a step keeps its id"
     )
 
     def plan_steps(self) -> tuple[PlanStep, ...]:

@@ -57,11 +57,6 @@ diff; what they deny or say is in the result: follow it. Say what was applied, n
 
 _WITH_CHECKS = "- After a change was applied, verify it with run_check; fix the problems it finds."
 
-_WITH_PLAN = (
-    "- For work of three or more steps, keep a plan with update_plan: one step is `doing`, and a "
-    "finished step is `done` at once."
-)
-
 _RULES = (
     "- Say only what the code that you were given shows. Cite it as file:line. When you do not "
     "know, say so.\n- Quote code in the code snippet format, with the absolute path and the "
@@ -123,7 +118,5 @@ def system_prompt(root: str | None, tool_names: Collection[str]) -> str:
         parts.append(_WITH_EDIT_TOOLS)
     if "run_check" in tool_names:
         parts.append(_WITH_CHECKS)
-    if "update_plan" in tool_names:
-        parts.append(_WITH_PLAN)
     parts.append(_RULES)
     return "\n".join(parts)

@@ -18,8 +18,8 @@ class UpdatePlan(Tool[PlanArguments, PlanResult]):
 
     name = PLAN_TOOL
     description = (
-        "Keep a plan for work of several steps; the person sees it. Send all steps each time, and "
-        "update their states as you work. You get the plan back with each message."
+        "Keep the plan of longer work, which the person sees: send all steps each time, with their "
+        "states."
     )
     effect = ToolEffect.UI
     arguments = PlanArguments
