@@ -15,6 +15,8 @@ class ToolGroup(StrEnum):
     CODE = "code"
     EDITS = "edits"
     CHECKS = "checks"
+    PLAN = "plan"
+    COMMANDS = "commands"
     TRACES = "traces"
     EXPERIMENTS = "experiments"
     UI = "ui"
@@ -26,7 +28,9 @@ DEFAULT_GROUPS = frozenset({ToolGroup.CODE})
 
 The set has only one group, because every tool schema costs tokens in each conversation.
 """
-REPOSITORY_GROUPS = frozenset({ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS})
+REPOSITORY_GROUPS = frozenset(
+    {ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS, ToolGroup.PLAN, ToolGroup.COMMANDS}
+)
 """The groups whose tools do not need recorded data."""
 
 

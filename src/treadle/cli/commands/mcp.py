@@ -16,8 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tools",
         metavar="GROUPS",
         default="code",
-        help="groups of tools to offer, separated by commas: code, edits, checks, traces, "
-        "experiments, ui, or all (default: code)",
+        help="groups of tools to offer, separated by commas: code, edits, checks, plan, "
+        "commands, traces, experiments, ui, or all (default: code)",
     )
 
     parser.add_argument(
