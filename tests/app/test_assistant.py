@@ -24,7 +24,7 @@ QUESTION = "Where does the parser of the configuration decide which of two value
 @pytest.fixture(scope="module")
 def tools() -> Registry:
     every = registry()
-    return in_groups(every, REPOSITORY_GROUPS).with_tools(every.only([PLAN_TOOL]))
+    return in_groups(every, REPOSITORY_GROUPS).with_tools(every.only([PLAN_TOOL, "ask_code"]))
 
 
 def specs(offered: Registry, role: Role) -> tuple[ToolSpec, ...]:

@@ -36,6 +36,7 @@ TOOLS: Final[Mapping[str, list[dict[str, Any]]]] = {
     ],
     "read_output": [{"id": "c1"}],
     "stop_command": [{"id": "c1"}],
+    "ask_code": [{"questions": ["{word}"]}],
     "fetch_runs": [{**_FILTERS, "modelName": "{model}"}, *({k: v} for k, v in _FILTERS.items())],
     "fetch_spans": [{"spanIds": ["{span}"]}, {"parentSpanIds": ["{span}"]}, _FILTERS],
     "get_run_details": [{"runId": "{run}"}],
@@ -68,6 +69,6 @@ PLAIN: Final = frozenset({
     "lines", "first", "last", "content", "on_exists", "status", "period", "since", "until", "own",
     "limit", "cursor", "maxTokens", "operationNames", "groupBy", "bucketSize", "raw", "fields",
     "focus", "data", "n", "action", "view", "steps", "text", "state", "seconds", "background",
-    "wait",
+    "wait", "questions",
 })  # fmt: skip
 """Names of arguments that are never ids of stored things."""

@@ -85,6 +85,7 @@ LARGE: dict[str, dict[str, Any]] = {
     "run_command": {"command": "seq 1 60000", "max_tokens": 100_000},
     "read_output": {"id": "c1", "max_tokens": 100_000},
     "stop_command": {"id": "c1", "max_tokens": 100_000},
+    "ask_code": {"questions": ["Where is the total?"] * 8},
     "fetch_runs": {"limit": 200, "maxTokens": 100_000},
     "fetch_spans": {"limit": 200, "maxTokens": 100_000},
     "get_run_details": {"runId": "t1", "maxTokens": 100_000},

@@ -7,7 +7,8 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.agents.agent_tools import AgentCalls, Final, call_agent, omit_wrong_lines
-from treadle.agents.definitions import CALL, EVERY_TOOL, FINAL, Agent, AgentLimits, Agents
+from treadle.agents.definitions import CALL, EVERY_TOOL, FINAL, Agent, Agents
+from treadle.agents.nested import new_conversation, stricter_limits
 from treadle.agents.page_context import PageContext
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
@@ -161,7 +162,7 @@ class _QuestionRun:
         model = await resources.connect(agent.header.model)
         name = f"{model.provider}/{model.model}"
         if conversation is None:
-            conversation = _new_conversation(resources.root, resources.clock, model=name)
+            conversation = new_conversation(resources.root, resources.clock, model=name)
         conversation.model = name
         calls = AgentCalls()
         own: list[AnyTool] = [
@@ -186,7 +187,7 @@ class _QuestionRun:
             settings=resources.tools.model_copy(
                 update={"max_turns": min(resources.tools.max_turns, limits.turns)}
             ),
-            limits=_narrower(resources.limits, limits),
+            limits=stricter_limits(resources.limits, limits.model_dump(exclude={"turns"})),
             history=resources.history,
             automatic_context=self._context,
             stream=resources.stream,
@@ -236,30 +237,9 @@ class _QuestionRun:
         return registry.only(header.tools).with_tools(external)
 
 
-def _new_conversation(root: Path, clock: Clock, *, model: str = "") -> Conversation:
-    """A conversation that is not saved."""
-    now = clock.now_us()
-    return Conversation(new_id(), str(root), model, now, now)
-
-
 async def _replace_answer(writer: ConversationWriter, text: str) -> None:
     """Replace the answer at the end of the conversation, and save it."""
     last = writer.conversation.entries[-1]
     if isinstance(last.message, AssistantMessage):  # otherwise the answer is the result of `final`
         last.message = replace(last.message, text=text)
         await writer.save(last)
-
-
-def _narrower(settings: LimitSettings, limits: AgentLimits) -> LimitSettings:
-    """The limits of an agent's session.
-
-    Each limit is the smaller one of the values in `settings` and `limits`.
-    """
-    own = limits.model_dump(exclude={"turns"})
-    both = {name: (getattr(settings, name), value) for name, value in own.items()}
-    return LimitSettings(
-        **{
-            name: min((each for each in pair if each is not None), default=None)
-            for name, pair in both.items()
-        }
-    )

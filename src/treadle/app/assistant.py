@@ -22,6 +22,7 @@ from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
 from treadle.app.instructions import READER, instruction_reader
 from treadle.app.modes import change_mode
+from treadle.app.sub_tasks import SubTasks
 from treadle.errors import UsageError
 from treadle.events.types import Mode, Notice
 from treadle.ids import new_id
@@ -39,6 +40,7 @@ from treadle.session.tool_specs import tool_specs
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.toolbox.commands import COMMAND_TOOLS, RUN_COMMAND
+from treadle.toolbox.sub_tasks.ask_code import AskCode
 from treadle.tools.contract import AnyTool, Registry
 
 PROMPT_SHARE = 3 / 16
@@ -50,7 +52,7 @@ In a window of 8,000 tokens they take at most 1,500.
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
     "list_dir", "run_check", "code_item_lookup", "code_item_edges", "update_plan",
-    "get_file_metadata", "delete_file", "rename_file",
+    "get_file_metadata", "delete_file", "rename_file", "ask_code",
     "run_command", "read_output", "stop_command",
 )  # fmt: skip
 """The tools by priority, for models with a small window. Other tools have the lowest priority."""
@@ -184,6 +186,8 @@ class Assistant:
         )
         if not conversation.choices.automatic_context:
             context = None
+        sub_tasks = SubTasks(self.app, model, self.calibration, context)
+        tools = tools.replacing([AskCode(sub_tasks.answer)])
         instructions = self.instruction_reader()
         pinned: ReadPinned | None = None
         if conversation.choices.pinned:
@@ -201,7 +205,7 @@ class Assistant:
             model, context = recording.model(model), recording.context(context)
             pinned = recording.pinned(pinned)
             instructions = recording.instructions(instructions)
-        return RequestSession(
+        sub_tasks.parent = RequestSession(
             executor=self.app.executor,
             model=model,
             registry=tools,
@@ -220,6 +224,7 @@ class Assistant:
             clock=self.app.clock,
             ids=lambda: request_id,
         )
+        return sub_tasks.parent
 
 
 async def _connect_while_refreshing(

@@ -35,12 +35,15 @@ def code_registry(
     from treadle.toolbox.code import code_tools
     from treadle.toolbox.edits import edit_tools
     from treadle.toolbox.plan.update_plan import UpdatePlan
+    from treadle.toolbox.sub_tasks.ask_code import AskCode
     from treadle.tools.contract import Registry
 
     changing = edit_tools(edits, index, settings.edits) if edits is not None else []
     preview = partial(preview_proposal, edits) if edits is not None else None
     checks = Checks(root, settings, os.environ, preview=preview)
-    return Registry([*code_tools(root, index), *changing, RunCheck(checks), UpdatePlan()])
+    return Registry(
+        [*code_tools(root, index), *changing, RunCheck(checks), UpdatePlan(), AskCode()]
+    )
 
 
 def open_commands(root: Path, settings: "Settings", env: Mapping[str, str]) -> "Commands | None":

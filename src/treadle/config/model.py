@@ -13,6 +13,7 @@ from treadle.config.gateway import GatewaySettings
 from treadle.config.instructions import InstructionSettings
 from treadle.config.mcp import McpSettings
 from treadle.config.section import Joined, NeedsConsent, Section, ServerWide, Size, UserOnly
+from treadle.config.sub_tasks import SubTaskSettings
 from treadle.config.traces import TraceSettings
 from treadle.paths import user_config_dir
 
@@ -374,6 +375,7 @@ class Settings(Section):
     context: ContextSettings = Field(default_factory=ContextSettings)
     instructions: InstructionSettings = Field(default_factory=InstructionSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    sub_tasks: SubTaskSettings = Field(default_factory=SubTaskSettings)
     history: HistorySettings = Field(default_factory=HistorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)

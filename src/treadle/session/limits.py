@@ -64,10 +64,10 @@ class Limits:
         self._settings = settings
         self._clock = clock
         self._started = clock.monotonic()
-        self._tokens = 0
-        self._cost = 0.0
+        self.tokens = 0
+        self.cost = 0.0
         self._calls = 0
-        self._cost_known = True
+        self.cost_known = True
 
     def spend(self, usage: Usage, cost: float | None, *, estimated: int) -> bool:
         """Count a reply.
@@ -80,10 +80,10 @@ class Limits:
         tokens = (usage.input or 0) + (usage.output or 0) if known else estimated
         if cost is None and self._settings.unknown_price is not None:
             cost = tokens * self._settings.unknown_price / 1e6
-        self._tokens += tokens
-        self._cost += cost or 0.0
-        first = self._settings.cost is not None and cost is None and self._cost_known
-        self._cost_known = self._cost_known and not first
+        self.tokens += tokens
+        self.cost += cost or 0.0
+        first = self._settings.cost is not None and cost is None and self.cost_known
+        self.cost_known = self.cost_known and not first
         return first
 
     def check(self) -> None:
@@ -91,15 +91,29 @@ class Limits:
         limit = self._settings
         if limit.seconds is not None and self._elapsed() >= limit.seconds:
             raise self._time_is_up()
-        if limit.tokens is not None and self._tokens >= limit.tokens:
-            text = f"{self._tokens:,} tokens were used, and the limit is {limit.tokens:,}"
+        if limit.tokens is not None and self.tokens >= limit.tokens:
+            text = f"{self.tokens:,} tokens were used, and the limit is {limit.tokens:,}"
             raise LimitReachedError(StopReason.TOKEN_LIMIT, text)
-        if limit.cost is not None and self._cost >= limit.cost:
-            text = f"{cost_text(self._cost)} was spent, and the limit is ${limit.cost:g}"
+        if limit.cost is not None and self.cost >= limit.cost:
+            text = f"{cost_text(self.cost)} was spent, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, text)
-        if limit.cost is not None and not self._cost_known:
+        if limit.cost is not None and not self.cost_known:
             text = f"the cost of a reply is unknown, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, text)
+
+    def count(self, other: "Limits") -> None:
+        """Count what another session used."""
+        self.tokens += other.tokens
+        self.cost += other.cost
+        self.cost_known = self.cost_known and other.cost_known
+
+    def remaining(self) -> LimitSettings:
+        """Return what is left of the tokens, the cost and the time."""
+        limit = self._settings
+        tokens = None if limit.tokens is None else max(1, limit.tokens - self.tokens)
+        cost = None if limit.cost is None else max(1e-9, limit.cost - self.cost)
+        seconds = None if limit.seconds is None else max(1e-3, limit.seconds - self._elapsed())
+        return limit.model_copy(update={"tokens": tokens, "cost": cost, "seconds": seconds})
 
     def take_calls(self, number: int) -> bool:
         """Count `number` more calls and return True.

@@ -132,6 +132,7 @@ class RequestSession:
         automatic_context: AutomaticContext | None = None,
         pinned: ReadPinned | None = None,
         mode: ReadMode = normal_mode,
+        asks_person: bool = True,
         instructions: ReadInstructions | None = None,
         stream: bool = True,
         clock: Clock | None = None,
@@ -153,6 +154,7 @@ class RequestSession:
         self._automatic_context = automatic_context
         self._read_pinned = pinned
         self._mode = mode
+        self._asks_person = asks_person
         plan = plan_of(conversation.entries)
         self._plan_steps = plan.steps if plan else ()
         self._refusals = 0
@@ -163,11 +165,11 @@ class RequestSession:
         self._reported: set[str] = set()
         """The problems of pinned code that a notice has reported."""
         self._clock = clock or SystemClock()
-        self._limits = Limits(limits or LimitSettings(), self._clock)
+        self.limits = Limits(limits or LimitSettings(), self._clock)
         self._role = role or assistant_for(conversation.root, registry.names())
         self._repetitions = RepeatedCalls(self._role.repetition_limits)
         self._text = ""
-        self._tally = UsageTotal()
+        self.tally = UsageTotal()
         self._tool_calls = 0
         self._root = conversation.root
         self._conversation_id = conversation.id
@@ -180,7 +182,7 @@ class RequestSession:
         self._sources = SourceCollector(bus, self.request_id)
         self._writer = ConversationWriter(conversation, store, self._clock)
         self._reporter = SessionReporter(
-            bus, self.request_id, conversation.id, self._tally, self._clock
+            bus, self.request_id, conversation.id, self.tally, self._clock
         )
         self._model_requests = ModelRequests(
             bus,
@@ -192,8 +194,8 @@ class RequestSession:
             state=self._state,
             writer=self._writer,
             reporter=self._reporter,
-            tally=self._tally,
-            limits=self._limits,
+            tally=self.tally,
+            limits=self.limits,
             history=history or HistorySettings(),
             calibration=calibration or Calibration(),
             stream=stream,
@@ -230,7 +232,7 @@ class RequestSession:
             text,
             reason,
             self._reporter.usage,
-            self._tally.cost,
+            self.tally.cost,
             self._tool_calls,
             self._sources.sources(),
             await asyncio.to_thread(check_quotes, Path(self._root), text) if text else (),
@@ -255,10 +257,26 @@ class RequestSession:
         """Steering messages that no request has sent to the model."""
         return tuple(self._steering)
 
+    def remaining(self) -> LimitSettings:
+        """Return what is left of the limits. A session that this session starts may use it."""
+        return self.limits.remaining()
+
+    def count(self, other: "RequestSession") -> None:
+        """Count the usage of another session, which a call of this session started."""
+        if other.tally.usage is not None:
+            self.tally.add(other.tally.usage, other.tally.cost)
+        self.limits.count(other.limits)
+
     async def _serve(
         self, user_text: str, attachments: ResolvedAttachments
     ) -> tuple[str, StopReason]:
-        self._caller = Caller(self._registry, self._conversation_id, user_text, self._mode)
+        self._caller = Caller(
+            self._registry,
+            self._conversation_id,
+            user_text,
+            self._mode,
+            asks_person=self._asks_person,
+        )
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         self._sources.add(attachments.sources)
         await self._take_user_message(attachments.message(user_text))
@@ -331,7 +349,7 @@ class RequestSession:
         if remaining == 0:
             text = f"the limit of {self._settings.max_turns} turns is reached"
             return LimitReachedError(StopReason.TURN_LIMIT, text)
-        if self._limits.no_more_calls:
+        if self.limits.no_more_calls:
             text = "the limit of tool calls is reached"
             return LimitReachedError(StopReason.TOOL_CALL_LIMIT, text)
         if self._refusals >= MODE_REFUSALS:
@@ -350,11 +368,11 @@ class RequestSession:
         try:
             if ending:
                 raise ending
-            self._limits.check()
+            self.limits.check()
         except LimitReachedError as limit:
             await self._refuse_calls(draft, message, str(limit))
             raise
-        if self._limits.take_calls(len(message.calls)):
+        if self.limits.take_calls(len(message.calls)):
             return True
         await self._refuse_calls(draft, message, "the limit of tool calls would be exceeded")
         return False
@@ -448,7 +466,7 @@ class RequestSession:
         calls = self._executor.calls_of_reply(requests, self._caller, self._settings)
         try:
             await received.draft.complete(message)
-            await self._limits.run(calls.run())
+            await self.limits.run(calls.run())
         except LimitReachedError as limit:
             await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
             raise

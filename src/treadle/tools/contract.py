@@ -188,6 +188,8 @@ class ToolContext:
     executor: Executor | None = None
     effect: ToolEffect = ToolEffect.READ
     mode: ReadMode = normal_mode
+    asks_person: bool = True
+    """Whether a person may be asked about the call."""
 
     async def report(self, text: str) -> None:
         """Report progress to a person. Reports to a slow subscriber are dropped."""

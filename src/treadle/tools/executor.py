@@ -116,13 +116,15 @@ class TimeLimit:
 class Caller:
     """The caller of a tool: the tools that it may call, and its conversation if it has one.
 
-    `mode` returns the present mode of the conversation.
+    `mode` returns the present mode of the conversation. Without `asks_person`, calls that need a
+    person's approval are refused.
     """
 
     registry: Registry
     session_id: UUID | None = None
     user_message: str = ""
     mode: ReadMode = normal_mode
+    asks_person: bool = True
 
 
 class OpenCall:
@@ -393,6 +395,7 @@ class ToolExecutor:
             executor=self._background if tool.tool_class is ToolClass.BACKGROUND else None,
             effect=tool.effect,
             mode=call.caller.mode,
+            asks_person=call.caller.asks_person,
         )
         approve = partial(self._approvals.decide, context=context, waiting=call.paused)
         return replace(context, approve=approve)

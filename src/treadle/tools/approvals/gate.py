@@ -263,7 +263,7 @@ class Approvals:
         decision, assessment = await self._decide_by_rules(question, context.tool, _owner(context))
         if not decision.unanswered:
             return decision
-        if not self._front_ends:
+        if not (self._front_ends and context.asks_person):
             return replace(decision, reason=f"{assessment.reason} {_NOBODY_APPROVES}")
         private = frozenset(assessment.private)
         with waiting():

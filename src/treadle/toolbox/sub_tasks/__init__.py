@@ -1,0 +1,1 @@
+"""The tool that hands questions to fresh sessions."""
