@@ -123,7 +123,10 @@ def test_unknown_group_is_refused_with_the_list_of_groups(
 ) -> None:
     refused = treadle("mcp", "--tools", groups, home=home, repo=repo)
     assert refused.status == 2
-    assert "code, edits, checks, plan, commands, traces, experiments, ui, and all" in refused.err
+    assert (
+        "code, edits, checks, plan, commands, sub_tasks, traces, experiments, ui, and all"
+        in refused.err
+    )
 
 
 async def test_failures_match_those_for_models_and_calls_are_recorded(

@@ -17,6 +17,7 @@ class ToolGroup(StrEnum):
     CHECKS = "checks"
     PLAN = "plan"
     COMMANDS = "commands"
+    SUB_TASKS = "sub_tasks"
     TRACES = "traces"
     EXPERIMENTS = "experiments"
     UI = "ui"
@@ -28,9 +29,10 @@ DEFAULT_GROUPS = frozenset({ToolGroup.CODE})
 
 The set has only one group, because every tool schema costs tokens in each conversation.
 """
-REPOSITORY_GROUPS = frozenset(
-    {ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS, ToolGroup.PLAN, ToolGroup.COMMANDS}
-)
+REPOSITORY_GROUPS = frozenset({
+    ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS, ToolGroup.PLAN, ToolGroup.COMMANDS,
+    ToolGroup.SUB_TASKS,
+})  # fmt: skip
 """The groups whose tools do not need recorded data."""
 
 
