@@ -37,13 +37,14 @@ def run_git(
     *arguments: str,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
 ) -> bytes:
     """Run git in the folder `root`, and return its output.
 
     git runs no hooks, starts no file system monitor and fetches no objects. `env` has further
-    environment variables. Raises GitError.
+    environment variables. `seconds` is the time limit, `SECONDS` by default. Raises GitError.
     """
+    limit = SECONDS if seconds is None else seconds
     try:
         done = subprocess.run(
             [*_GIT, *arguments],
@@ -51,12 +52,12 @@ def run_git(
             env=git_environment() | _NO_FETCHING | dict(env or {}),
             input=stdin,
             capture_output=True,
-            timeout=seconds,
+            timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise GitError(
-            f"`git {arguments[0]}` did not end within {seconds:g} seconds.",
+            f"`git {arguments[0]}` did not end within {limit:g} seconds.",
             hint="Try the same command in a terminal.",
         ) from error
     except OSError as error:

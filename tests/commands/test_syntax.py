@@ -13,8 +13,12 @@ from treadle.commands.syntax import NotUnderstoodError, Script, parse
 BASH = shutil.which("bash")
 STUBS = ("p", "q", "r", "ls")
 _STUB = """#!/bin/sh
-{ printf '%s' "${0##*/}"; for word; do printf '\\001%s' "$word"; done; printf '\\002'; } >> "$CALLS"
+separator=$(printf '\\001')
+call=${0##*/}
+for word; do call=$call$separator$word; done
+printf '%s\\002' "$call" >> "$CALLS"
 """
+"""One write for each call, since the programs of a pipeline write at the same time."""
 
 pytestmark = pytest.mark.skipif(BASH is None, reason="needs bash")
 

@@ -235,7 +235,7 @@ PLAIN: Final = frozenset({
     "label_filters", "type", "url", "action", "question", "context", "attachments", "pinned",
     "request", "note", "repeats", "variants", "cost", "tokens", "seconds", "at_once",
     "seconds_each", "retry_failed", "base", "criteria", "field", "screen", "search", "columns",
-    "key", "keep", "max_size",
+    "key", "keep", "max_size", "mode",
     "invitation",  # a secret that is valid for one person
     # the answers of pages
     "collapsedSpanIds", "experimentData", "originalExperimentData", "result", "running",

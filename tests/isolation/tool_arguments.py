@@ -29,14 +29,14 @@ TOOLS: Final[Mapping[str, list[dict[str, Any]]]] = {
     "delete_file": [{"path": "{file}"}, {"path": "{root}/{file}"}],
     "rename_file": [{"path": "{file}", "target": "new.py"}, {"path": "x", "target": "{root}/new"}],
     "run_check": [{"check": "{check}"}, {"proposal": "{proposal}"}, {"paths": ["{file}"]}],
-    "update_plan": [{"steps": [{"id": "1", "text": "{word}", "state": "open"}]}],
+    "update_plan": [{"steps": [{"id": "1", "text": "Read it", "state": "open"}]}],
     "run_command": [
         {"command": "cat {file}"}, {"command": "cat {root}/{file}"},
         {"command": "ls", "folder": "{root}"},
     ],
     "read_output": [{"id": "c1"}],
     "stop_command": [{"id": "c1"}],
-    "ask_code": [{"questions": ["{word}"]}],
+    "ask_code": [{"questions": ["Where is it?"]}],
     "fetch_runs": [{**_FILTERS, "modelName": "{model}"}, *({k: v} for k, v in _FILTERS.items())],
     "fetch_spans": [{"spanIds": ["{span}"]}, {"parentSpanIds": ["{span}"]}, _FILTERS],
     "get_run_details": [{"runId": "{run}"}],
@@ -69,6 +69,6 @@ PLAIN: Final = frozenset({
     "lines", "first", "last", "content", "on_exists", "status", "period", "since", "until", "own",
     "limit", "cursor", "maxTokens", "operationNames", "groupBy", "bucketSize", "raw", "fields",
     "focus", "data", "n", "action", "view", "steps", "text", "state", "seconds", "background",
-    "wait", "questions",
+    "wait", "questions", "id",
 })  # fmt: skip
 """Names of arguments that are never ids of stored things."""

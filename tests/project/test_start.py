@@ -92,7 +92,7 @@ OPTIONAL = {
 """Libraries that a server loads when a setting, a request or a changed file needs them."""
 
 
-@pytest.mark.parametrize(("command", "most"), [("serve", 1260), ("mcp", 930)])
+@pytest.mark.parametrize(("command", "most"), [("serve", 1400), ("mcp", 950)])
 def test_a_server_starts_without_optional_libraries(
     tmp_path: Path, command: str, most: int
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import treadle
-from treadle.checks import scratch
+from treadle import git as git_module
 from treadle.checks.discovery import find_checks
 from treadle.checks.environment import in_copy
 from treadle.checks.scratch import scratch_copy
@@ -99,7 +99,7 @@ async def test_a_pipe_in_place_of_an_ignore_file_does_not_keep_a_copy_waiting(
 ) -> None:
     git(repo, "init", "--quiet")
     os.mkfifo(repo / ".gitignore")
-    monkeypatch.setattr(scratch, "_LISTING_SECONDS", 0.2)
+    monkeypatch.setattr(git_module, "SECONDS", 0.2)
     async with scratch_copy(repo, {}) as tree:
         assert (tree / "calc.py").is_file()
 

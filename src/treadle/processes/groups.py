@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -128,12 +128,16 @@ def _signal(group: int, mark: str, number: int) -> bool:
         except OSError:
             return False
         return True
+    living: Iterable[int] = _living(group, mark.encode())
+    if number != signal.SIGKILL:
+        # A shell ends before its children. Otherwise it would run the next line of its script.
+        living = sorted(living)
     found = False
-    for process in _living(group, mark.encode()):
+    for process in living:
         found = True
         if number:
             with suppress(OSError):  # the process has just ended
-                os.kill(process, number)  # at once, before it can start another one and end
+                os.kill(process, number)  # SIGKILL at once, before it can start another one and end
     return found
 
 
