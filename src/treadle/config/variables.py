@@ -15,7 +15,7 @@ never become part of the settings.
 TOP_LEVEL = frozenset({
     "approvals", "bus", "checks", "commands", "context", "edits", "fallback_models", "gateway",
     "history", "instructions", "limits", "logs", "mcp", "model", "oidc", "providers", "server",
-    "store", "terminal", "tools", "traces", "trusted_roots", "workers",
+    "store", "sub_tasks", "terminal", "tools", "traces", "trusted_roots", "workers",
 })  # fmt: skip
 """The names at the top level of the settings. A test compares these names with the model."""
 
