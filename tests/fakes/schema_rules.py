@@ -23,7 +23,7 @@ def schema_violations(parameters: Any) -> list[str]:
 
 def _part(schema: Any, at: str) -> Iterator[str]:
     if not isinstance(schema, dict):
-        yield f"{at} is no object"
+        yield f"{at} is not an object"
         return
     yield from _keywords(schema, at)
     properties = schema.get("properties", {})

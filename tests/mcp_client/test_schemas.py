@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.schema_rules import schema_violations
-from treadle.mcp_client.schemas import UnusableSchemaError, mended
+from treadle.mcp_client.schemas import UnusableSchemaError, corrected_schema
 
 SHAPES: dict[str, Any] = {
     "a union at the top": {
@@ -67,7 +67,7 @@ SHAPES: dict[str, Any] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_strict_providers_accept_the_changed_schema(shape: str) -> None:
-    schema = mended(SHAPES[shape]).schema
+    schema = corrected_schema(SHAPES[shape]).schema
 
     assert schema_violations(schema) == []
     json.dumps(schema)
@@ -90,7 +90,7 @@ def test_a_schema_that_cannot_be_changed_is_refused_with_the_reason(
     schema: object, reason: str
 ) -> None:
     with pytest.raises(UnusableSchemaError, match=reason):
-        mended(schema)
+        corrected_schema(schema)
 
 
 def test_a_union_of_unions_does_not_expand_without_limit() -> None:
@@ -100,21 +100,23 @@ def test_a_union_of_unions_does_not_expand_without_limit() -> None:
         definitions[f"D{number}"] = {"anyOf": [{"type": "object", "properties": {"a": below}}] * 19}
 
     with pytest.raises(UnusableSchemaError, match="parts"):
-        mended({"$ref": "#/$defs/D11", "$defs": definitions})
+        corrected_schema({"$ref": "#/$defs/D11", "$defs": definitions})
 
 
 def test_all_properties_of_a_union_are_offered_and_only_common_ones_are_required() -> None:
     one = {"properties": {"a": {"type": "string"}, "c": {}}, "required": ["a", "c"]}
     other = {"properties": {"b": {"type": "string"}, "c": {}}, "required": ["b", "c"]}
 
-    schema = mended({"oneOf": [one, other]}).schema
+    schema = corrected_schema({"oneOf": [one, other]}).schema
 
     assert set(schema["properties"]) == {"a", "b", "c"}
     assert schema["required"] == ["c"]
 
 
 def test_a_changed_name_is_known_with_its_original() -> None:
-    result = mended({"type": "object", "properties": {"$.x": {"type": "string"}, "y": {}}})
+    result = corrected_schema(
+        {"type": "object", "properties": {"$.x": {"type": "string"}, "y": {}}}
+    )
     (changed,) = set(result.schema["properties"]) - {"y"}
 
     assert result.renamed == {changed: "$.x"}
@@ -123,7 +125,9 @@ def test_a_changed_name_is_known_with_its_original() -> None:
 def test_hidden_characters_in_a_description_are_shown() -> None:
     hidden = "Read\u200b it\u202e now\x00"
 
-    schema = mended({"properties": {"a": {"type": "string", "description": hidden}}}).schema
+    schema = corrected_schema(
+        {"properties": {"a": {"type": "string", "description": hidden}}}
+    ).schema
 
     assert schema["properties"]["a"]["description"].isprintable()
 
@@ -145,4 +149,4 @@ _schemas = st.recursive(
 @given(st.dictionaries(_keys, _schemas, max_size=6))
 def test_any_json_gives_an_acceptable_schema_or_is_refused(schema: dict[str, Any]) -> None:
     with suppress(UnusableSchemaError):
-        assert schema_violations(mended(schema).schema) == []
+        assert schema_violations(corrected_schema(schema).schema) == []

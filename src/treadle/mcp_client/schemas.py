@@ -43,29 +43,29 @@ class UnusableSchemaError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class MendedSchema:
+class CorrectedSchema:
     """A schema that providers accept. `renamed` maps changed names of arguments to the original."""
 
     schema: JsonSchema
     renamed: Mapping[str, str]
 
 
-def mended(schema: object) -> MendedSchema:
+def corrected_schema(schema: object) -> CorrectedSchema:
     """Change `schema` so that providers accept it. Raises UnusableSchemaError."""
     if not isinstance(schema, dict):
         raise UnusableSchemaError("its schema is not a JSON object")
     try:
-        return _Mender(schema).whole()
+        return _Corrector(schema).whole()
     except RecursionError as error:
         raise UnusableSchemaError("its schema is nested too deeply") from error
 
 
-class _Mender:
+class _Corrector:
     def __init__(self, root: JsonSchema) -> None:
         self._root = root
         self._parts = 0
 
-    def whole(self) -> MendedSchema:
+    def whole(self) -> CorrectedSchema:
         schema = self._merged(self._root, ())
         declared = schema.get("type", "object")
         if declared != "object" and not (isinstance(declared, list) and "object" in declared):
@@ -89,7 +89,7 @@ class _Mender:
         size = len(json.dumps(result, ensure_ascii=False))
         if size > MAX_SCHEMA_CHARACTERS:
             raise UnusableSchemaError(f"its schema has {size:,} characters")
-        return MendedSchema(result, renamed)
+        return CorrectedSchema(result, renamed)
 
     def _count(self) -> None:
         self._parts += 1

@@ -8,7 +8,7 @@ from treadle.events.types import Effect, ErrorKind, ToolView
 from treadle.mcp_client.definition import Definition
 from treadle.mcp_client.names import offered_name
 from treadle.mcp_client.results import McpResult, error_text, read_result
-from treadle.mcp_client.schemas import mended
+from treadle.mcp_client.schemas import corrected_schema
 from treadle.tools.approvals.question import Policy, Question, Subject
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.tools.external.definitions import arguments_model
@@ -98,7 +98,7 @@ def mcp_tool(
     changed: ChangedDefinition | None = None,
 ) -> McpTool:
     """Build the tool of a definition. Raises UnusableSchemaError."""
-    schema = mended(known.schema)
+    schema = corrected_schema(known.schema)
     offered = offered_name(known.server, known.tool)
 
     class Offered(McpTool):

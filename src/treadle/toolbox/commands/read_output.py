@@ -6,13 +6,13 @@ from typing import Literal
 from pydantic import Field
 
 from treadle.commands.service import Commands
-from treadle.errors import NotFoundError
-from treadle.events.types import ErrorKind, ToolView
+from treadle.events.types import ToolView
 from treadle.processes.output import plain
 from treadle.secrets import redact
 from treadle.tokens import estimate
 from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit, written
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+from treadle.toolbox.commands.results import listed_run
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 _MAX_BYTES = 200_000
 
@@ -59,12 +59,7 @@ class ReadOutput(Tool[ReadOutputArguments, OutputResult]):
         self._commands = commands
 
     async def run(self, arguments: ReadOutputArguments, context: ToolContext) -> OutputResult:
-        try:
-            listed = self._commands.get(arguments.id, context.session_id)
-        except NotFoundError as error:
-            raise ToolError(
-                ErrorKind.NOT_FOUND, error.message, field="id", hint=error.hint
-            ) from error
+        listed = listed_run(self._commands, arguments.id, context)
         if arguments.wait:
             await self._commands.wait(listed, arguments.wait, context.clock)
         length = min(_MAX_BYTES, arguments.max_tokens * 8)

@@ -3,12 +3,14 @@
 from typing import Literal
 
 from treadle.commands.runner import CommandState
-from treadle.commands.service import ListedRun
+from treadle.commands.service import Commands, ListedRun
+from treadle.errors import NotFoundError
+from treadle.events.types import ErrorKind
 from treadle.processes.output import Output
 from treadle.secrets import redact
 from treadle.tokens import estimate
 from treadle.toolbox.answers import most_that_fit, written
-from treadle.tools.contract import Result
+from treadle.tools.contract import Result, ToolContext, ToolError
 
 
 class CommandResult(Result):
@@ -31,6 +33,17 @@ class CommandResult(Result):
     lines: int
     bytes: int
     more: str | None = None
+
+
+def listed_run(commands: Commands, reference: str, context: ToolContext) -> ListedRun:
+    """Return the command with the id `reference` that the conversation started.
+
+    Raises ToolError if the conversation has no such command.
+    """
+    try:
+        return commands.get(reference, context.session_id)
+    except NotFoundError as error:
+        raise ToolError(ErrorKind.NOT_FOUND, error.message, field="id", hint=error.hint) from error
 
 
 def command_result(listed: ListedRun, budget: int) -> CommandResult:

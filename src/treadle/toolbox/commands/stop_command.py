@@ -5,11 +5,10 @@ import asyncio
 from pydantic import Field
 
 from treadle.commands.service import Commands
-from treadle.errors import NotFoundError
-from treadle.events.types import ErrorKind, ToolView
+from treadle.events.types import ToolView
 from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, written
-from treadle.toolbox.commands.results import CommandResult, command_result
-from treadle.tools.contract import Arguments, Tool, ToolContext, ToolError
+from treadle.toolbox.commands.results import CommandResult, command_result, listed_run
+from treadle.tools.contract import Arguments, Tool, ToolContext
 
 
 class StopCommandArguments(Arguments):
@@ -34,12 +33,7 @@ class StopCommand(Tool[StopCommandArguments, CommandResult]):
         self._commands = commands
 
     async def run(self, arguments: StopCommandArguments, context: ToolContext) -> CommandResult:
-        try:
-            listed = self._commands.get(arguments.id, context.session_id)
-        except NotFoundError as error:
-            raise ToolError(
-                ErrorKind.NOT_FOUND, error.message, field="id", hint=error.hint
-            ) from error
+        listed = listed_run(self._commands, arguments.id, context)
         await self._commands.stop(listed)
         return await asyncio.to_thread(command_result, listed, arguments.max_tokens)
 
